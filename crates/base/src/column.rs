@@ -1,0 +1,314 @@
+//! Columns: named arrays with a unit, one entry a particle.
+//!
+//! [`columns!`](crate::columns) declares a struct of arrays once; permuting, filtering, appending and listing
+//! follow from the declaration, so that no column can be forgotten. Columns that only one solver knows are
+//! [`Column`]s, named at run time, and are treated alike.
+
+use bytemuck::Pod;
+use glam::{Mat3, Vec3};
+
+/// What one entry of a column is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A 32-bit float.
+    F32,
+    /// A 64-bit float.
+    F64,
+    /// Three 32-bit floats.
+    Vec3,
+    /// Nine 32-bit floats, column by column.
+    Mat3,
+    /// A 16-bit unsigned integer.
+    U16,
+    /// A 32-bit unsigned integer.
+    U32,
+    /// A 64-bit unsigned integer.
+    U64,
+}
+
+impl Kind {
+    /// Bytes of one entry.
+    pub fn size(self) -> usize {
+        match self {
+            Self::U16 => 2,
+            Self::F32 | Self::U32 => 4,
+            Self::F64 | Self::U64 => 8,
+            Self::Vec3 => 12,
+            Self::Mat3 => 36,
+        }
+    }
+
+    /// The name under which files store it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+            Self::Vec3 => "vec3",
+            Self::Mat3 => "mat3",
+            Self::U16 => "u16",
+            Self::U32 => "u32",
+            Self::U64 => "u64",
+        }
+    }
+
+    /// The kind with this [`name`](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::F32, Self::F64, Self::Vec3, Self::Mat3, Self::U16, Self::U32, Self::U64]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+    }
+}
+
+/// Name, unit and kind of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnSpec {
+    /// Name in files and on the command line.
+    pub name: &'static str,
+    /// SI unit, `"1"` where there is none.
+    pub unit: &'static str,
+    /// What an entry is.
+    pub kind: Kind,
+}
+
+/// A type that can be an entry of a column.
+pub trait Entry: Pod + Default + Send + Sync {
+    /// Its kind.
+    const KIND: Kind;
+}
+
+macro_rules! entries {
+    ($($type:ty => $kind:ident),* $(,)?) => { $(impl Entry for $type { const KIND: Kind = Kind::$kind; })* };
+}
+entries!(f32 => F32, f64 => F64, Vec3 => Vec3, Mat3 => Mat3, u16 => U16, u32 => U32, u64 => U64);
+
+/// A column named at run time: what one solver keeps for each particle beyond the common columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// What it holds.
+    pub spec: ColumnSpec,
+    bytes: Vec<u8>,
+}
+
+impl Column {
+    /// A column of `len` zeros.
+    pub fn zeros(spec: ColumnSpec, len: usize) -> Self {
+        Self {
+            spec,
+            bytes: vec![0; len * spec.kind.size()],
+        }
+    }
+
+    /// The entries as raw bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Entry `index` as a value.
+    ///
+    /// # Panics
+    /// If `T` is not the column's kind or `index` is past the end: our own broken promise.
+    pub fn get<T: Entry>(&self, index: usize) -> T {
+        assert_eq!(T::KIND, self.spec.kind, "column {}", self.spec.name);
+        let size = self.spec.kind.size();
+        bytemuck::pod_read_unaligned(&self.bytes[index * size..(index + 1) * size])
+    }
+
+    /// Sets entry `index`; panics as [`get`](Self::get) does.
+    pub fn set<T: Entry>(&mut self, index: usize, value: T) {
+        assert_eq!(T::KIND, self.spec.kind, "column {}", self.spec.name);
+        let size = self.spec.kind.size();
+        self.bytes[index * size..(index + 1) * size].copy_from_slice(bytemuck::bytes_of(&value));
+    }
+}
+
+/// What can be done to every column alike.
+pub trait AnyColumn {
+    /// Keeps the entries whose flag is true, in order.
+    fn retain_flagged(&mut self, keep: &[bool]);
+    /// Lengthens or shortens to `len`, with zeros.
+    fn resize_to(&mut self, len: usize);
+    /// Makes entry `i` the old entry `order[i]`.
+    fn permute_by(&mut self, order: &[u32]);
+}
+
+impl<T: Entry> AnyColumn for Vec<T> {
+    fn retain_flagged(&mut self, keep: &[bool]) {
+        let mut flags = keep.iter();
+        self.retain(|_| *flags.next().expect("one flag an entry"));
+    }
+
+    fn resize_to(&mut self, len: usize) {
+        self.resize(len, T::default());
+    }
+
+    fn permute_by(&mut self, order: &[u32]) {
+        *self = order.iter().map(|&from| self[from as usize]).collect();
+    }
+}
+
+impl AnyColumn for Column {
+    fn retain_flagged(&mut self, keep: &[bool]) {
+        let size = self.spec.kind.size();
+        let mut kept = 0;
+        for (index, _) in keep.iter().enumerate().filter(|(_, keep)| **keep) {
+            self.bytes.copy_within(index * size..(index + 1) * size, kept * size);
+            kept += 1;
+        }
+        self.bytes.truncate(kept * size);
+    }
+
+    fn resize_to(&mut self, len: usize) {
+        self.bytes.resize(len * self.spec.kind.size(), 0);
+    }
+
+    fn permute_by(&mut self, order: &[u32]) {
+        let size = self.spec.kind.size();
+        let at = |from: u32| from as usize * size;
+        self.bytes = order
+            .iter()
+            .flat_map(|&from| &self.bytes[at(from)..at(from) + size])
+            .copied()
+            .collect();
+    }
+}
+
+/// Declares a struct of arrays with one `Vec` a column, plus `extra` columns named at run time.
+///
+/// ```
+/// barchan_base::columns! {
+///     /// Beads on a wire.
+///     pub struct Beads {
+///         /// Where each is.
+///         place: f32 [m],
+///     }
+/// }
+/// let mut beads = Beads::default();
+/// beads.resize(3);
+/// beads.place[1] = 2.0;
+/// beads.retain(&[false, true, true]);
+/// assert_eq!(beads.place, [2.0, 0.0]);
+/// ```
+#[macro_export]
+macro_rules! columns {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $( $(#[$field_meta:meta])* $field:ident : $type:ty [$($unit:tt)+], )+
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name {
+            $( $(#[$field_meta])* pub $field: Vec<$type>, )+
+            /// Columns that only the solver in use knows.
+            pub extra: Vec<$crate::column::Column>,
+        }
+
+        impl $name {
+            /// Name, unit and kind of the common columns, in the order of declaration.
+            pub const COLUMNS: &'static [$crate::column::ColumnSpec] = &[
+                $( $crate::column::ColumnSpec {
+                    name: stringify!($field),
+                    unit: stringify!($($unit)+),
+                    kind: <$type as $crate::column::Entry>::KIND,
+                }, )+
+            ];
+
+            /// Every column as its description and its raw bytes, extra ones last.
+            pub fn raw(&self) -> Vec<($crate::column::ColumnSpec, &[u8])> {
+                let common: [&[u8]; Self::COLUMNS.len()] =
+                    [$( $crate::column::as_bytes(&self.$field), )+];
+                let extra = self.extra.iter().map(|column| (column.spec, column.bytes()));
+                Self::COLUMNS.iter().copied().zip(common).chain(extra).collect()
+            }
+
+            fn each(&mut self, mut act: impl FnMut(&mut dyn $crate::column::AnyColumn)) {
+                $( act(&mut self.$field); )+
+                for column in &mut self.extra {
+                    act(column);
+                }
+            }
+
+            /// Lengthens or shortens every column to `len`, with zeros.
+            pub fn resize(&mut self, len: usize) {
+                self.each(|column| column.resize_to(len));
+            }
+
+            /// Keeps the entries whose flag is true, in order.
+            pub fn retain(&mut self, keep: &[bool]) {
+                self.each(|column| column.retain_flagged(keep));
+            }
+
+            /// Makes entry `i` the old entry `order[i]`, in every column.
+            pub fn permute(&mut self, order: &[u32]) {
+                self.each(|column| column.permute_by(order));
+            }
+        }
+    };
+}
+
+/// The bytes of a slice of entries.
+pub fn as_bytes<T: Entry>(entries: &[T]) -> &[u8] {
+    bytemuck::cast_slice(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    crate::columns! {
+        /// Things to shuffle.
+        pub struct Things {
+            /// Place.
+            place: Vec3 [m],
+            /// Name.
+            id: u64 [1],
+        }
+    }
+
+    const HEAT: ColumnSpec = ColumnSpec {
+        name: "heat",
+        unit: "K",
+        kind: Kind::F32,
+    };
+
+    fn four() -> Things {
+        let mut things = Things {
+            extra: vec![Column::zeros(HEAT, 0)],
+            ..Default::default()
+        };
+        things.resize(4);
+        for i in 0..4 {
+            things.place[i] = Vec3::splat(i as f32);
+            things.id[i] = i as u64;
+            things.extra[0].set(i, i as f32 * 10.0);
+        }
+        things
+    }
+
+    fn agree(things: &Things, ids: &[u64]) {
+        assert_eq!(things.id, ids);
+        for (i, &id) in ids.iter().enumerate() {
+            assert_eq!(things.place[i], Vec3::splat(id as f32));
+            assert_eq!(things.extra[0].get::<f32>(i).to_bits(), (id as f32 * 10.0).to_bits());
+        }
+    }
+
+    #[test]
+    fn every_column_follows_retain_and_permute() {
+        let mut things = four();
+        things.permute(&[2, 0, 3, 1]);
+        agree(&things, &[2, 0, 3, 1]);
+        things.retain(&[true, false, false, true]);
+        agree(&things, &[2, 1]);
+    }
+
+    #[test]
+    fn raw_lists_names_units_and_bytes() {
+        let things = four();
+        let raw = things.raw();
+        assert_eq!(raw.iter().map(|(spec, _)| spec.name).collect::<Vec<_>>(), ["place", "id", "heat"]);
+        assert_eq!(raw[0].0.unit, "m");
+        assert!(raw.iter().all(|(spec, bytes)| bytes.len() == 4 * spec.kind.size()));
+    }
+}

@@ -1,0 +1,17 @@
+//! Arrays and shapes for particle simulation: columns, poses, signed distances, meshes, sampling.
+//!
+//! This crate knows no material, no scene and no output. Lengths are metres, and "inside" always means a
+//! negative signed distance. Every parallel loop here is split by data, never by thread, so results do not
+//! depend on how many threads run.
+
+pub mod bounds;
+pub mod column;
+pub mod mesh;
+pub mod parallel;
+pub mod pose;
+pub mod random;
+pub mod sampling;
+pub mod shape;
+
+pub use bounds::Bounds;
+pub use pose::Pose;

@@ -1,0 +1,422 @@
+//! A signed distance sampled finely in a band about its surface and coarsely elsewhere.
+//!
+//! Space is cut into blocks of 8³ cells. Blocks the band reaches hold 9³ node values and answer by trilinear
+//! interpolation, second order in the cell size. The others answer from the block corners, and from the block's
+//! measured error, so that they never overestimate. Memory grows with the surface.
+
+use super::Surface;
+use crate::Bounds;
+use glam::{UVec3, Vec3};
+use rayon::prelude::*;
+
+/// Cells along a block's edge.
+const BLOCK: u32 = 8;
+/// Nodes along a block's edge; neighbours repeat their common face.
+const NODES: u32 = BLOCK + 1;
+const NODES_PER_BLOCK: usize = (NODES * NODES * NODES) as usize;
+/// Half the diagonal of a unit cube.
+const HALF_DIAGONAL: f32 = 0.866_025_4;
+/// Interpolation off by more than this part of a cell at its centre marks the cell as rough.
+const ROUGH: f32 = 0.05;
+
+/// A narrow-band signed distance field.
+#[derive(Clone, Debug)]
+pub struct DistanceGrid {
+    origin: Vec3,
+    cell: f32,
+    blocks: UVec3,
+    /// Signed distance at block corners.
+    corners: Vec<f32>,
+    kinds: Vec<Block>,
+    fine: Vec<FineBlock>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Block {
+    /// Index into `fine`.
+    Fine(u32),
+    /// By how much interpolation from the corners may overestimate [m].
+    Coarse(f32),
+}
+
+#[derive(Clone, Debug)]
+struct FineBlock {
+    nodes: Box<[f32; NODES_PER_BLOCK]>,
+    /// One bit a cell: interpolation is poor here.
+    rough: [u64; 8],
+}
+
+/// Why a grid cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum DistanceGridError {
+    /// The box is empty or infinite.
+    #[error("a distance grid needs a finite box")]
+    Bounds,
+    /// The cell size is not positive.
+    #[error("the cell size must be positive, got {0} m")]
+    CellSize(f32),
+    /// Too fine for memory.
+    #[error("cells of {cell} m over {size} m make {blocks} blocks, more than the {most} that are sensible")]
+    TooFine {
+        /// Cell size asked for [m].
+        cell: f32,
+        /// Longest edge of the box [m].
+        size: f32,
+        /// Blocks that would need.
+        blocks: u64,
+        /// Blocks allowed.
+        most: u64,
+    },
+}
+
+/// The most coarse blocks a grid may have: 1.6 GB of corners is a mistake in the cell size.
+const MOST_BLOCKS: u64 = 1 << 24;
+
+fn unflatten(index: usize, size: UVec3) -> UVec3 {
+    let (x, y) = (size.x as usize, size.y as usize);
+    UVec3::new((index % x) as u32, (index / x % y) as u32, (index / x / y) as u32)
+}
+
+fn flatten(at: UVec3, size: UVec3) -> usize {
+    (at.x + size.x * (at.y + size.y * at.z)) as usize
+}
+
+/// Values at the corners of a cell, x fastest, and their trilinear interpolation.
+#[derive(Clone, Copy)]
+struct Trilinear([f32; 8]);
+
+impl Trilinear {
+    fn value(&self, f: Vec3) -> f32 {
+        let c = &self.0;
+        let mix = |a: f32, b: f32, t: f32| a + (b - a) * t;
+        let low = mix(mix(c[0], c[1], f.x), mix(c[2], c[3], f.x), f.y);
+        let high = mix(mix(c[4], c[5], f.x), mix(c[6], c[7], f.x), f.y);
+        mix(low, high, f.z)
+    }
+
+    fn gradient(&self, f: Vec3) -> Vec3 {
+        let c = &self.0;
+        let mix = |a: f32, b: f32, t: f32| a + (b - a) * t;
+        let face = |a: f32, b: f32, c: f32, d: f32, s: f32, t: f32| mix(mix(a, b, s), mix(c, d, s), t);
+        Vec3::new(
+            face(c[1] - c[0], c[3] - c[2], c[5] - c[4], c[7] - c[6], f.y, f.z),
+            face(c[2] - c[0], c[3] - c[1], c[6] - c[4], c[7] - c[5], f.x, f.z),
+            face(c[4] - c[0], c[5] - c[1], c[6] - c[2], c[7] - c[3], f.x, f.y),
+        )
+    }
+}
+
+impl DistanceGrid {
+    /// Samples `distance` over `bounds` grown by the band: cells of `cell` [m], at least `band` cells either side.
+    ///
+    /// # Errors
+    /// If the box is not finite, or the cell size is not positive or far too small for the box.
+    pub fn sample(
+        bounds: Bounds,
+        cell: f32,
+        band: f32,
+        distance: impl Fn(Vec3) -> f32 + Sync,
+    ) -> Result<Self, DistanceGridError> {
+        if bounds.is_empty() || !bounds.is_finite() {
+            return Err(DistanceGridError::Bounds);
+        }
+        if cell.is_nan() || cell <= 0.0 {
+            return Err(DistanceGridError::CellSize(cell));
+        }
+        let bounds = bounds.grown((band + 1.0) * cell);
+        let wanted = (bounds.size() / (cell * BLOCK as f32)).ceil().max(Vec3::ONE).as_dvec3();
+        let count = wanted.x * wanted.y * wanted.z;
+        if count > MOST_BLOCKS as f64 {
+            return Err(DistanceGridError::TooFine {
+                cell,
+                size: bounds.size().max_element(),
+                blocks: count as u64,
+                most: MOST_BLOCKS,
+            });
+        }
+        let mut grid = Self {
+            origin: bounds.min,
+            cell,
+            blocks: wanted.as_uvec3(),
+            corners: Vec::new(),
+            kinds: Vec::new(),
+            fine: Vec::new(),
+        };
+        grid.sample_corners(&distance);
+        grid.sample_blocks(band, &distance);
+        Ok(grid)
+    }
+
+    fn block_size(&self) -> f32 {
+        self.cell * BLOCK as f32
+    }
+
+    fn sample_corners(&mut self, distance: &(impl Fn(Vec3) -> f32 + Sync)) {
+        let size = self.blocks + 1;
+        let (origin, step) = (self.origin, self.block_size());
+        self.corners = (0..size.element_product() as usize)
+            .into_par_iter()
+            .map(|i| distance(origin + unflatten(i, size).as_vec3() * step))
+            .collect();
+    }
+
+    fn sample_blocks(&mut self, band: f32, distance: &(impl Fn(Vec3) -> f32 + Sync)) {
+        let reach = HALF_DIAGONAL * self.block_size() + band * self.cell;
+        let sampled: Vec<Result<FineBlock, f32>> = (0..self.blocks.element_product() as usize)
+            .into_par_iter()
+            .map(|i| {
+                let at = unflatten(i, self.blocks);
+                let centre = self.origin + (at.as_vec3() + 0.5) * self.block_size();
+                let exact = distance(centre);
+                if exact.abs() <= reach {
+                    return Ok(self.sample_fine(at, distance));
+                }
+                let guess = self.block_corners(at).value(Vec3::splat(0.5));
+                Err((guess.abs() - exact.abs()).max(0.0))
+            })
+            .collect();
+        for block in sampled {
+            self.kinds.push(match block {
+                Ok(fine) => {
+                    self.fine.push(fine);
+                    Block::Fine(self.fine.len() as u32 - 1)
+                }
+                Err(excess) => Block::Coarse(excess),
+            });
+        }
+    }
+
+    fn sample_fine(&self, at: UVec3, distance: &impl Fn(Vec3) -> f32) -> FineBlock {
+        let first = (at * BLOCK).as_vec3();
+        let place = |index: Vec3| self.origin + (first + index) * self.cell;
+        let mut block = FineBlock {
+            nodes: Box::new([0.0; NODES_PER_BLOCK]),
+            rough: [0; 8],
+        };
+        for (i, node) in block.nodes.iter_mut().enumerate() {
+            *node = distance(place(unflatten(i, UVec3::splat(NODES)).as_vec3()));
+        }
+        // Near the surface, see whether interpolation tells the truth at the cell's centre.
+        for i in 0..512 {
+            let index = unflatten(i, UVec3::splat(BLOCK));
+            let guess = block.cell(index).value(Vec3::splat(0.5));
+            if guess.abs() < 2.0 * self.cell {
+                let exact = distance(place(index.as_vec3() + 0.5));
+                if (guess - exact).abs() > ROUGH * self.cell {
+                    block.rough[i / 64] |= 1 << (i % 64);
+                }
+            }
+        }
+        block
+    }
+
+    fn block_corners(&self, at: UVec3) -> Trilinear {
+        let size = self.blocks + 1;
+        Trilinear(std::array::from_fn(|i| self.corners[flatten(at + corner(i), size)]))
+    }
+
+    /// Cell size [m].
+    pub fn cell(&self) -> f32 {
+        self.cell
+    }
+
+    /// Fine blocks held, of all blocks.
+    pub fn block_counts(&self) -> (usize, usize) {
+        (self.fine.len(), self.kinds.len())
+    }
+
+    /// Signed distance [m] at `point`.
+    pub fn distance(&self, point: Vec3) -> f32 {
+        self.look(point, |corners, f, _| corners.value(f)).0
+    }
+
+    /// Signed distance and normal at `point`.
+    pub fn surface(&self, point: Vec3) -> Surface {
+        let (distance, normal) = self.look_with_normal(point);
+        Surface { distance, normal }
+    }
+
+    /// True where interpolation is known to be poor near the surface: edges, thin walls, holes.
+    pub fn is_rough(&self, point: Vec3) -> bool {
+        let local = (point - self.origin) / self.cell;
+        let size = (self.blocks * BLOCK).as_vec3();
+        if local.min_element() < 0.0 || !local.cmplt(size).all() {
+            return false;
+        }
+        let cell = local.as_uvec3();
+        match self.kinds[flatten(cell / BLOCK, self.blocks)] {
+            Block::Fine(index) => {
+                let bit = flatten(cell % BLOCK, UVec3::splat(BLOCK));
+                self.fine[index as usize].rough[bit / 64] >> (bit % 64) & 1 == 1
+            }
+            Block::Coarse(_) => false,
+        }
+    }
+
+    /// Node places and values of the band, for tests.
+    #[cfg(test)]
+    fn band_nodes(&self) -> Vec<(Vec3, f32)> {
+        let fine = |(i, kind): (usize, &Block)| match kind {
+            Block::Fine(index) => Some((unflatten(i, self.blocks), &self.fine[*index as usize])),
+            Block::Coarse(_) => None,
+        };
+        let blocks = self.kinds.iter().enumerate().filter_map(fine);
+        blocks
+            .flat_map(|(at, block)| {
+                block.nodes.iter().enumerate().map(move |(i, &value)| {
+                    let index = (at * BLOCK + unflatten(i, UVec3::splat(NODES))).as_vec3();
+                    (self.origin + index * self.cell, value)
+                })
+            })
+            .collect()
+    }
+
+    fn look_with_normal(&self, point: Vec3) -> (f32, Vec3) {
+        let (value, beyond, slope) = {
+            let mut slope = Vec3::ZERO;
+            let (value, beyond) = self.look(point, |corners, f, scale| {
+                slope = corners.gradient(f) / scale;
+                corners.value(f)
+            });
+            (value, beyond, slope)
+        };
+        let outward = if beyond == Vec3::ZERO {
+            slope
+        } else {
+            slope.normalize_or_zero() * (value * value - beyond.length_squared()).max(0.0).sqrt() + beyond
+        };
+        (value, outward.normalize_or(Vec3::Y))
+    }
+
+    /// Finds the values around `point` and lets `answer` interpolate them; returns the distance and how far the
+    /// point lies beyond the grid.
+    fn look(&self, point: Vec3, mut answer: impl FnMut(&Trilinear, Vec3, f32) -> f32) -> (f32, Vec3) {
+        let size = (self.blocks * BLOCK).as_vec3();
+        let free = (point - self.origin) / self.cell;
+        let local = free.clamp(Vec3::ZERO, size);
+        let cell = local.as_uvec3().min(self.blocks * BLOCK - 1);
+        let at = cell / BLOCK;
+        let value = match self.kinds[flatten(at, self.blocks)] {
+            Block::Fine(index) => {
+                let corners = self.fine[index as usize].cell(cell % BLOCK);
+                answer(&corners, local - cell.as_vec3(), self.cell)
+            }
+            Block::Coarse(excess) => {
+                let f = local / BLOCK as f32 - at.as_vec3();
+                let guess = answer(&self.block_corners(at), f, self.block_size());
+                // A convex stretch of the field is overestimated most at the block's centre; twice that is safe.
+                (guess.abs() - 2.0 * excess).max(self.cell).copysign(guess)
+            }
+        };
+        if local == free {
+            return (value, Vec3::ZERO);
+        }
+        // Everything solid lies on the grid's side, at a right angle or more: Pythagoras bounds from below.
+        let beyond = (free - local) * self.cell;
+        ((value * value + beyond.length_squared()).sqrt(), beyond)
+    }
+}
+
+fn corner(i: usize) -> UVec3 {
+    UVec3::new(i as u32 & 1, i as u32 >> 1 & 1, i as u32 >> 2 & 1)
+}
+
+impl FineBlock {
+    fn cell(&self, at: UVec3) -> Trilinear {
+        let base = flatten(at, UVec3::splat(NODES));
+        const Y: usize = NODES as usize;
+        const Z: usize = Y * Y;
+        let n = &self.nodes;
+        Trilinear([
+            n[base],
+            n[base + 1],
+            n[base + Y],
+            n[base + Y + 1],
+            n[base + Z],
+            n[base + Z + 1],
+            n[base + Z + Y],
+            n[base + Z + Y + 1],
+        ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use crate::shape::Shape;
+
+    fn sampled(shape: &Shape, cell: f32) -> DistanceGrid {
+        DistanceGrid::sample(shape.bounds(), cell, 3.0, |p| shape.distance(p)).unwrap()
+    }
+
+    fn shapes() -> Vec<Shape> {
+        vec![
+            Shape::Sphere { radius: 0.5 },
+            Shape::Torus { major: 0.5, minor: 0.2 },
+            Shape::Capsule { radius: 0.3, half_height: 0.3 },
+            Shape::Cuboid { half: Vec3::new(0.4, 0.3, 0.5) },
+            Shape::Cone { radius: 0.5, half_height: 0.4 },
+        ]
+    }
+
+    #[test]
+    fn nodes_of_the_band_are_exact_to_a_hundredth_of_a_cell() {
+        for shape in shapes() {
+            for cell in [0.05, 0.02] {
+                for (place, value) in sampled(&shape, cell).band_nodes() {
+                    assert!((value - shape.distance(place)).abs() < 0.01 * cell, "{shape:?} at {place}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn interpolation_is_second_order_where_the_distance_is_smooth() {
+        let random = Random::new(5, 0);
+        for shape in [Shape::Sphere { radius: 0.5 }, Shape::Torus { major: 0.5, minor: 0.2 }] {
+            let error = |cell: f32| {
+                let grid = sampled(&shape, cell);
+                let near = (0..40_000)
+                    .map(|i| random.in_cube(i, 0) * 1.6 - 0.8)
+                    .filter(|p| shape.distance(*p).abs() < 0.05);
+                near.map(|p| (grid.distance(p) - shape.distance(p)).abs()).fold(0.0f32, f32::max)
+            };
+            let (coarse, fine) = (error(0.04), error(0.02));
+            let order = (coarse / fine).log2();
+            assert!(order > 1.7 && order < 2.4, "{shape:?}: {coarse} then {fine}, order {order}"); // 2 in the limit
+        }
+    }
+
+    #[test]
+    fn far_values_never_overestimate_and_keep_their_sign() {
+        let random = Random::new(6, 0);
+        for shape in shapes() {
+            let grid = sampled(&shape, 0.01);
+            for i in 0..20_000 {
+                let point = random.in_cube(i, 0) * 4.0 - 2.0;
+                let (found, exact) = (grid.distance(point), shape.distance(point));
+                assert!(found.abs() <= exact.abs() + 0.01, "{shape:?} at {point}: {found} for {exact}"); // a cell
+                assert!(exact.abs() < 0.01 || found.signum() == exact.signum(), "{shape:?} at {point}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_grid_holds_the_surface_not_the_volume() {
+        let (coarse, _) = sampled(&Shape::Sphere { radius: 0.5 }, 0.01).block_counts();
+        let (fine, all) = sampled(&Shape::Sphere { radius: 0.5 }, 0.005).block_counts();
+        let growth = fine as f64 / coarse as f64;
+        assert!(growth < 5.0, "fine blocks grew {growth} times"); // 4 for a surface, 8 for a volume
+        assert!(fine * 2 < all);
+    }
+
+    #[test]
+    fn bad_requests_are_refused() {
+        let unit = Bounds { min: Vec3::ZERO, max: Vec3::ONE };
+        let ask = |bounds, cell| DistanceGrid::sample(bounds, cell, 3.0, |_| 1.0).err();
+        assert_eq!(ask(Bounds::EVERYTHING, 0.1), Some(DistanceGridError::Bounds));
+        assert_eq!(ask(unit, 0.0), Some(DistanceGridError::CellSize(0.0)));
+        assert!(matches!(ask(unit, 1e-6), Some(DistanceGridError::TooFine { .. })));
+    }
+}
