@@ -25,9 +25,6 @@ struct Exact {
 /// Cells of the band on either side of the surface.
 const BAND: f32 = 3.0;
 
-/// A winding number beyond this is inside, whichever way the triangles face.
-const INSIDE: f64 = 0.5;
-
 impl std::fmt::Debug for MeshShape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "MeshShape({} triangles, cell {} m)", self.mesh.triangles().len(), self.grid.cell())
@@ -35,10 +32,6 @@ impl std::fmt::Debug for MeshShape {
 }
 
 impl Exact {
-    fn contains(&self, point: Vec3) -> bool {
-        self.winding.winding_number(point).abs() > INSIDE
-    }
-
     /// Unsigned distance, and the nearest point of the surface.
     fn nearest(&self, point: Vec3) -> (f32, Vec3, u32) {
         let (projection, (triangle, _)) = self.triangles.project_local_point_and_get_location(point, false);
@@ -47,7 +40,7 @@ impl Exact {
 
     fn distance(&self, point: Vec3) -> f32 {
         let distance = self.nearest(point).0;
-        if self.contains(point) { -distance } else { distance }
+        if self.winding.contains(point) { -distance } else { distance }
     }
 }
 
@@ -99,7 +92,7 @@ impl MeshShape {
             return self.grid.surface(point);
         }
         let (distance, nearest, triangle) = self.exact.nearest(point);
-        let sign = if self.exact.contains(point) { -1.0 } else { 1.0 };
+        let sign = if self.exact.winding.contains(point) { -1.0 } else { 1.0 };
         let away = (point - nearest) * sign;
         // On the surface itself the triangle's own normal decides.
         let normal = if distance > 1e-4 * self.grid.cell() {
@@ -119,7 +112,7 @@ impl MeshShape {
         if distance.abs() > 2.0 * self.grid.cell() {
             return distance < 0.0;
         }
-        self.exact.contains(point)
+        self.exact.winding.contains(point)
     }
 
     /// First triangle met within `length` [m] along a unit `direction`: how far, and its normal.
