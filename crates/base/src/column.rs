@@ -103,6 +103,11 @@ impl Column {
         &self.bytes
     }
 
+    /// The entries as raw bytes, to be overwritten.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
     /// Entry `index` as a value.
     ///
     /// # Panics

@@ -68,7 +68,7 @@ fn read_side_file(uri: &str, folder: &Path) -> Result<Vec<u8>, String> {
     if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
         return Err(format!("it refers to \"{uri}\", which is not a file beside it"));
     }
-    std::fs::read(folder.join(relative)).map_err(|e| format!("cannot read its data file \"{uri}\": {e}"))
+    super::read_file(&folder.join(relative)).map_err(|e| format!("cannot read its data file \"{uri}\": {e}"))
 }
 
 /// The bytes of each element of an accessor, every bound checked.

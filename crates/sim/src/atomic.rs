@@ -1,0 +1,87 @@
+//! Files that are whole or not there: written beside, flushed to disk, renamed.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Prefix of files in the making; what a crash leaves of them is swept up by [`sweep`].
+const PREFIX: &str = ".part-";
+
+/// Writes `path` through `fill`; on any error the old file stays as it was.
+///
+/// # Errors
+/// What `fill` or the disk says.
+pub fn write(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let part = tempfile::Builder::new().prefix(PREFIX).tempfile_in(folder)?;
+    let (file, part) = part.into_parts();
+    let mut writer = BufWriter::with_capacity(1 << 20, file);
+    fill(&mut writer)?;
+    let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+    make_readable(&file)?;
+    file.sync_all()?;
+    part.persist(path).map_err(|error| error.error)?;
+    // The rename itself must reach the disk too; some systems cannot open folders, and do without.
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+/// Temporary files are private; results are for everyone.
+#[cfg(unix)]
+fn make_readable(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn make_readable(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
+/// Writes `bytes` to `path`.
+///
+/// # Errors
+/// What the disk says.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write(path, |writer| writer.write_all(bytes))
+}
+
+/// Removes what a crash left half written in `folder`.
+pub fn sweep(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_no_litter() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kept");
+        write_bytes(&path, b"old").unwrap();
+        let failed = write(&path, |writer| {
+            writer.write_all(b"half of the new")?;
+            Err(io::Error::other("disk full"))
+        });
+        assert!(failed.is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn sweeping_takes_only_half_written_files() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(".part-abc"), "x").unwrap();
+        std::fs::write(folder.path().join("frame"), "x").unwrap();
+        sweep(folder.path());
+        assert!(folder.path().join("frame").exists() && !folder.path().join(".part-abc").exists());
+    }
+}

@@ -1,0 +1,242 @@
+//! Solids as the scene describes them: a shape that stands, follows keyframes, or follows a sequence of meshes.
+
+use barchan_base::Pose;
+use barchan_base::mesh::{LoadError, Mesh, MeshError, load_mesh};
+use barchan_base::shape::Shape;
+use glam::{DVec3, Quat, Vec3};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A solid.
+#[derive(Clone, Debug)]
+pub struct Body {
+    /// Name in reports.
+    pub name: String,
+    /// What it is and how it moves.
+    pub form: Form,
+    /// Coefficient of Coulomb friction.
+    pub friction: f32,
+    /// Part of the speed kept in a bounce; `None` leaves it to the material.
+    pub restitution: Option<f32>,
+}
+
+/// What a solid is and how it moves. Dynamic bodies will be rigid forms moved by their
+/// [`Coupling`](crate::coupling::Coupling).
+#[derive(Clone, Debug)]
+pub enum Form {
+    /// A shape that stands still.
+    Static(Arc<Shape>),
+    /// A shape on a track.
+    Keyframed(Arc<Shape>, Track),
+    /// A mesh that moves and deforms.
+    Sequence(MeshSequence),
+}
+
+/// How to move between keyframes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interpolation {
+    /// Cubic, without kinks.
+    Smooth,
+    /// Straight, at constant speed.
+    Linear,
+}
+
+/// Poses at times, in order.
+#[derive(Clone, Debug)]
+pub struct Track {
+    times: Vec<f64>,
+    positions: Vec<DVec3>,
+    rotations: Vec<Quat>,
+    interpolation: Interpolation,
+}
+
+impl Track {
+    /// A track through `keys`, whose times [s] must increase.
+    pub fn new(keys: &[(f64, Pose)], interpolation: Interpolation) -> Self {
+        let mut rotations: Vec<Quat> = keys.iter().map(|(_, pose)| pose.rotation).collect();
+        for i in 1..rotations.len() {
+            // Of a rotation's two quaternions, take the one nearer to its predecessor: the short way round.
+            if rotations[i].dot(rotations[i - 1]) < 0.0 {
+                rotations[i] = -rotations[i];
+            }
+        }
+        Self {
+            times: keys.iter().map(|(time, _)| *time).collect(),
+            positions: keys.iter().map(|(_, pose)| pose.position.as_dvec3()).collect(),
+            rotations,
+            interpolation,
+        }
+    }
+
+    /// The pose at `time` [s]; before the first and after the last key it stands still.
+    pub fn pose(&self, time: f64) -> Pose {
+        let last = self.times.len() - 1;
+        let next = self.times.partition_point(|t| *t <= time);
+        if next == 0 || next > last {
+            let end = next.min(last);
+            return Pose::new(self.positions[end].as_vec3(), self.rotations[end]);
+        }
+        let (a, b) = (next - 1, next);
+        let span = self.times[b] - self.times[a];
+        let f = (time - self.times[a]) / span;
+        match self.interpolation {
+            Interpolation::Linear => Pose::new(
+                self.positions[a].lerp(self.positions[b], f).as_vec3(),
+                self.rotations[a].slerp(self.rotations[b], f as f32),
+            ),
+            Interpolation::Smooth => {
+                // Cubic Hermite with Catmull–Rom slopes; the ends start and stop at rest.
+                let (f2, f3) = (f * f, f * f * f);
+                let weights = [2.0 * f3 - 3.0 * f2 + 1.0, f3 - 2.0 * f2 + f, 3.0 * f2 - 2.0 * f3, f3 - f2];
+                let position = self.positions[a] * weights[0]
+                    + self.slope(a, |i| self.positions[i]) * (weights[1] * span)
+                    + self.positions[b] * weights[2]
+                    + self.slope(b, |i| self.positions[i]) * (weights[3] * span);
+                let turn = |i: usize| glam::DVec4::from(self.rotations[i].as_dquat());
+                let rotation = turn(a) * weights[0]
+                    + self.slope(a, turn) * (weights[1] * span)
+                    + turn(b) * weights[2]
+                    + self.slope(b, turn) * (weights[3] * span);
+                Pose::new(position.as_vec3(), Quat::from_vec4(rotation.as_vec4()).normalize())
+            }
+        }
+    }
+
+    /// The slope of a smooth curve at key `i`: of the chord between its neighbours, and zero at the ends.
+    fn slope<V>(&self, i: usize, value: impl Fn(usize) -> V) -> V
+    where
+        V: std::ops::Sub<Output = V> + std::ops::Mul<f64, Output = V> + Copy,
+    {
+        if i == 0 || i + 1 == self.times.len() {
+            return value(i) * 0.0;
+        }
+        (value(i + 1) - value(i - 1)) * (1.0 / (self.times[i + 1] - self.times[i - 1]))
+    }
+}
+
+/// Mesh files, one a frame, with the same triangles and moving vertices.
+#[derive(Clone, Debug)]
+pub struct MeshSequence {
+    /// The files in order; at least one.
+    pub files: Vec<PathBuf>,
+    /// Files a second.
+    pub fps: f64,
+    /// Time of the first file [s].
+    pub start: f64,
+    /// Where the meshes are placed.
+    pub pose: Pose,
+    /// Scale before placing.
+    pub scale: f32,
+    /// Cell size of the sampled distance [m]; chosen from the mesh if none.
+    pub cell: Option<f32>,
+    /// Resolution of the scene [m].
+    pub resolution: f32,
+}
+
+/// A mesh sequence that cannot be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum SequenceError {
+    /// A file is missing or broken.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// A mesh became unusable when placed.
+    #[error("{path}: {source}")]
+    Mesh {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: MeshError,
+    },
+    /// The triangles changed.
+    #[error("{path} has {found} triangles and vertices, the file before it {expected}: a sequence must keep them")]
+    Topology {
+        /// The file.
+        path: PathBuf,
+        /// What it has.
+        found: String,
+        /// What it should have.
+        expected: String,
+    },
+}
+
+impl MeshSequence {
+    /// The two files around `time` [s] and how far it is from the first to the second.
+    pub fn files_at(&self, time: f64) -> (usize, usize, f32) {
+        let last = self.files.len() - 1;
+        let at = ((time - self.start) * self.fps).clamp(0.0, last as f64);
+        let first = (at.floor() as usize).min(last);
+        (first, (first + 1).min(last), (at - first as f64) as f32)
+    }
+
+    /// Loads and places file `index`.
+    ///
+    /// # Errors
+    /// If the file is missing or not a usable mesh.
+    pub fn load(&self, index: usize) -> Result<Mesh, SequenceError> {
+        let path = &self.files[index];
+        let mesh = load_mesh(path)?;
+        mesh.mapped(|vertex| self.pose.point(vertex * self.scale)).map_err(|source| SequenceError::Mesh {
+            path: path.clone(),
+            source,
+        })
+    }
+
+    /// The mesh between two loaded files.
+    ///
+    /// # Errors
+    /// If their triangles differ.
+    pub fn blend(&self, a: &Mesh, b: &Mesh, b_index: usize, f: f32) -> Result<Mesh, SequenceError> {
+        let path = || self.files[b_index].clone();
+        if a.triangles() != b.triangles() || a.vertices().len() != b.vertices().len() {
+            let counts = |mesh: &Mesh| format!("{} and {}", mesh.triangles().len(), mesh.vertices().len());
+            return Err(SequenceError::Topology {
+                path: path(),
+                found: counts(b),
+                expected: counts(a),
+            });
+        }
+        let vertices: Vec<Vec3> = a.vertices().iter().zip(b.vertices()).map(|(a, b)| a.lerp(*b, f)).collect();
+        Mesh::new(vertices, a.triangles().to_vec()).map_err(|source| SequenceError::Mesh { path: path(), source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn track(interpolation: Interpolation) -> Track {
+        let turn = |angle: f32| Quat::from_rotation_y(angle);
+        Track::new(
+            &[
+                (0.0, Pose::new(Vec3::ZERO, turn(0.0))),
+                (1.0, Pose::new(Vec3::X, turn(1.0))),
+                (3.0, Pose::new(Vec3::new(1.0, 2.0, 0.0), turn(2.0))),
+            ],
+            interpolation,
+        )
+    }
+
+    #[test]
+    fn tracks_pass_through_their_keys_and_hold_their_ends() {
+        for interpolation in [Interpolation::Linear, Interpolation::Smooth] {
+            let track = track(interpolation);
+            for (time, place) in [(-1.0, Vec3::ZERO), (0.0, Vec3::ZERO), (1.0, Vec3::X), (9.0, Vec3::new(1.0, 2.0, 0.0))] {
+                assert!((track.pose(time).position - place).length() < 1e-5, "{interpolation:?} at {time}");
+            }
+            assert!(track.pose(1.0).rotation.angle_between(Quat::from_rotation_y(1.0)) < 1e-3);
+        }
+    }
+
+    #[test]
+    fn linear_tracks_have_constant_speed_and_smooth_ones_no_kinks() {
+        let speed = |track: &Track, time: f64| {
+            let h = 1e-3;
+            (track.pose(time + h).position - track.pose(time - h).position) / (2.0 * h as f32)
+        };
+        let linear = track(Interpolation::Linear);
+        assert!((speed(&linear, 0.3) - speed(&linear, 0.7)).length() < 1e-2);
+        let smooth = track(Interpolation::Smooth);
+        assert!((speed(&smooth, 0.99) - speed(&smooth, 1.01)).length() < 0.1); // a kink would be about 1.4
+        assert!(speed(&smooth, 0.002).length() < 0.05); // starts at rest
+    }
+}

@@ -1,0 +1,308 @@
+//! Checkpoints: the whole state, checksummed, to the bit.
+//!
+//! A file is a magic word and a version, then blocks. A block is the length of its data before compression, after it,
+//! an xxh3 checksum of the compressed bytes, and those bytes (zstd). The first block is the header, in postcard; the
+//! columns follow in blocks of at most a mebibyte each; an end word closes the file.
+
+use crate::clock::Clock;
+use crate::solids::Solids;
+use crate::state::{Particles, State, Tally};
+use barchan_base::column::{AnyColumn, Column, ColumnSpec, Entry};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Read, Write};
+use xxhash_rust::xxh3::xxh3_64;
+
+const MAGIC: &[u8; 8] = b"barchan\x01";
+const END: &[u8; 8] = b"\x02nahcrab";
+/// Changed whenever a file written before could no longer be understood.
+const VERSION: u32 = 1;
+/// Bytes in a block of a column before compression.
+const BLOCK: usize = 1 << 20;
+/// The header is small; a larger one is damage.
+const MOST_HEADER: usize = 1 << 26;
+/// Fast: floats hardly compress, zeros and ids do.
+const ZSTD_LEVEL: i32 = 1;
+
+/// Why a checkpoint cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The file cannot be read.
+    #[error("it cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// Another kind of file.
+    #[error("it is not a Barchan checkpoint")]
+    Magic,
+    /// Written by another version.
+    #[error("it has format {found}, this version of Barchan reads format {VERSION}")]
+    Version {
+        /// The version found.
+        found: u32,
+    },
+    /// Cut short or altered.
+    #[error("it is damaged: {0}")]
+    Damaged(&'static str),
+    /// Of another scene.
+    #[error("it belongs to another scene")]
+    OtherScene,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    scene: u128,
+    clock: Clock,
+    tally: Tally,
+    particles: u64,
+    coupling: Vec<u8>,
+    /// Name and kind of each column.
+    columns: Vec<(String, String)>,
+}
+
+/// Writes the state of the run of `scene` and what its coupling saved.
+///
+/// # Errors
+/// What the disk says.
+pub fn write(
+    to: &mut impl Write,
+    scene: u128,
+    (clock, tally, particles): (&Clock, &Tally, &Particles),
+    coupling: &[u8],
+) -> io::Result<()> {
+    let columns = particles.raw();
+    let header = Header {
+        scene,
+        clock: *clock,
+        tally: tally.clone(),
+        particles: particles.len() as u64,
+        coupling: coupling.to_vec(),
+        columns: columns.iter().map(|(spec, _)| (spec.name.to_owned(), spec.kind.name().to_owned())).collect(),
+    };
+    to.write_all(MAGIC)?;
+    to.write_all(&VERSION.to_le_bytes())?;
+    write_block(to, &postcard::to_stdvec(&header).map_err(io::Error::other)?)?;
+    for (_, bytes) in columns {
+        for block in bytes.chunks(BLOCK) {
+            write_block(to, block)?;
+        }
+    }
+    to.write_all(END)
+}
+
+fn write_block(to: &mut impl Write, data: &[u8]) -> io::Result<()> {
+    let packed = zstd::bulk::compress(data, ZSTD_LEVEL)?;
+    to.write_all(&(data.len() as u32).to_le_bytes())?;
+    to.write_all(&(packed.len() as u32).to_le_bytes())?;
+    to.write_all(&xxh3_64(&packed).to_le_bytes())?;
+    to.write_all(&packed)
+}
+
+/// Reads a checkpoint of the run of `scene`; `extra` are the solver's own columns. Returns the state, its solids not
+/// yet placed, and what the coupling saved.
+///
+/// # Errors
+/// If the file is not a whole, undamaged checkpoint of this scene.
+pub fn read(from: &mut impl Read, scene: u128, extra: &[ColumnSpec]) -> Result<(State, Vec<u8>), CheckpointError> {
+    let mut magic = [0; 8];
+    read_exactly(from, &mut magic)?;
+    if &magic != MAGIC {
+        return Err(CheckpointError::Magic);
+    }
+    let found = read_u32(from)?;
+    if found != VERSION {
+        return Err(CheckpointError::Version { found });
+    }
+    let header = read_block(from, MOST_HEADER)?;
+    let header: Header =
+        postcard::from_bytes(&header).map_err(|_| CheckpointError::Damaged("its header makes no sense"))?;
+    if header.scene != scene {
+        return Err(CheckpointError::OtherScene);
+    }
+    let expected = Particles::COLUMNS.iter().chain(extra);
+    let matches = |((name, kind), spec): (&(String, String), &ColumnSpec)| name == spec.name && kind == spec.kind.name();
+    if header.columns.len() != Particles::COLUMNS.len() + extra.len() || !header.columns.iter().zip(expected).all(matches) {
+        return Err(CheckpointError::Damaged("its columns are not those of this solver"));
+    }
+    if !header.clock.fps.is_finite() || header.clock.fps <= 0.0 {
+        return Err(CheckpointError::Damaged("its clock makes no sense"));
+    }
+    let count = header.particles;
+    let particles = read_particles(from, count, extra)?;
+    let mut end = [0; 8];
+    read_exactly(from, &mut end)?;
+    if &end != END {
+        return Err(CheckpointError::Damaged("its end is missing"));
+    }
+    let state = State {
+        clock: header.clock,
+        particles,
+        tally: header.tally,
+        solids: Solids::default(),
+    };
+    Ok((state, header.coupling))
+}
+
+fn read_particles(from: &mut impl Read, count: u64, extra: &[ColumnSpec]) -> Result<Particles, CheckpointError> {
+    Ok(Particles {
+        id: read_column(from, count)?,
+        position: read_column(from, count)?,
+        velocity: read_column(from, count)?,
+        radius: read_column(from, count)?,
+        mass: read_column(from, count)?,
+        material: read_column(from, count)?,
+        extra: extra.iter().map(|spec| read_extra(from, *spec, count)).collect::<Result<_, _>>()?,
+    })
+}
+
+fn read_column<T: Entry>(from: &mut impl Read, count: u64) -> Result<Vec<T>, CheckpointError> {
+    let bytes = read_bytes(from, count, size_of::<T>())?;
+    Ok(bytemuck::pod_collect_to_vec(&bytes))
+}
+
+fn read_extra(from: &mut impl Read, spec: ColumnSpec, count: u64) -> Result<Column, CheckpointError> {
+    let bytes = read_bytes(from, count, spec.kind.size())?;
+    let mut column = Column::zeros(spec, 0);
+    column.resize_to(count as usize);
+    column.bytes_mut().copy_from_slice(&bytes);
+    Ok(column)
+}
+
+/// Reads a column block by block: a header that promises too much runs into the end of the file, not out of memory.
+fn read_bytes(from: &mut impl Read, count: u64, size: usize) -> Result<Vec<u8>, CheckpointError> {
+    let total = count.checked_mul(size as u64).ok_or(CheckpointError::Damaged("its size makes no sense"))?;
+    let mut bytes = Vec::new();
+    while (bytes.len() as u64) < total {
+        let block = read_block(from, BLOCK)?;
+        if block.is_empty() || (bytes.len() + block.len()) as u64 > total {
+            return Err(CheckpointError::Damaged("a column has the wrong length"));
+        }
+        bytes.extend(block);
+    }
+    Ok(bytes)
+}
+
+fn read_block(from: &mut impl Read, most: usize) -> Result<Vec<u8>, CheckpointError> {
+    let (length, packed_length) = (read_u32(from)? as usize, read_u32(from)? as usize);
+    if length > most || packed_length > zstd::zstd_safe::compress_bound(most) {
+        return Err(CheckpointError::Damaged("a block has an impossible length"));
+    }
+    let mut checksum = [0; 8];
+    read_exactly(from, &mut checksum)?;
+    let mut packed = Vec::new();
+    from.take(packed_length as u64).read_to_end(&mut packed)?;
+    if packed.len() < packed_length {
+        return Err(CheckpointError::Damaged("it ends too early"));
+    }
+    if xxh3_64(&packed).to_le_bytes() != checksum {
+        return Err(CheckpointError::Damaged("a checksum does not match"));
+    }
+    let data = zstd::bulk::decompress(&packed, length).map_err(|_| CheckpointError::Damaged("a block does not unpack"))?;
+    if data.len() != length {
+        return Err(CheckpointError::Damaged("a block has the wrong length"));
+    }
+    Ok(data)
+}
+
+fn read_u32(from: &mut impl Read) -> Result<u32, CheckpointError> {
+    let mut bytes = [0; 4];
+    read_exactly(from, &mut bytes)?;
+    Ok(u32::from_le_bytes(bytes))
+}
+
+fn read_exactly(from: &mut impl Read, bytes: &mut [u8]) -> Result<(), CheckpointError> {
+    from.read_exact(bytes).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => CheckpointError::Damaged("it ends too early"),
+        _ => CheckpointError::Io(error),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use barchan_base::column::Kind;
+    use glam::Vec3;
+
+    const HEAT: ColumnSpec = ColumnSpec {
+        name: "heat",
+        unit: "K",
+        kind: Kind::F32,
+    };
+
+    fn sample(count: usize) -> State {
+        let mut particles = Particles {
+            extra: vec![Column::zeros(HEAT, 0)],
+            ..Default::default()
+        };
+        particles.resize(count);
+        for i in 0..count {
+            particles.id[i] = i as u64 * 3;
+            particles.position[i] = Vec3::new(i as f32, -0.0, f32::MIN_POSITIVE);
+            particles.extra[0].set(i, i as f32 * 0.1);
+        }
+        let mut clock = Clock::new(24.0);
+        clock.frame = 7;
+        clock.tick = 12345;
+        State {
+            clock,
+            particles,
+            tally: Tally {
+                next_id: 99,
+                emitted: vec![4, 5],
+                ..Default::default()
+            },
+            solids: Solids::default(),
+        }
+    }
+
+    fn bytes(state: &State) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write(&mut bytes, 42, (&state.clock, &state.tally, &state.particles), b"world").unwrap();
+        bytes
+    }
+
+    #[test]
+    fn a_checkpoint_comes_back_bit_for_bit() {
+        for count in [0, 1, 100_000] {
+            let state = sample(count);
+            let (found, coupling) = read(&mut bytes(&state).as_slice(), 42, &[HEAT]).unwrap();
+            assert_eq!(found.particles, state.particles);
+            assert_eq!((found.clock, found.tally), (state.clock, state.tally));
+            assert_eq!(coupling, b"world");
+        }
+    }
+
+    #[test]
+    fn every_cut_and_every_changed_byte_is_noticed() {
+        let whole = bytes(&sample(500));
+        for cut in [0, 5, 12, 30, whole.len() / 2, whole.len() - 1] {
+            assert!(read(&mut &whole[..cut], 42, &[HEAT]).is_err(), "cut at {cut}");
+        }
+        for at in (0..whole.len()).step_by(7) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            assert!(read(&mut damaged.as_slice(), 42, &[HEAT]).is_err(), "byte {at}");
+        }
+        assert!(matches!(read(&mut whole.as_slice(), 43, &[HEAT]), Err(CheckpointError::OtherScene)));
+        assert!(read(&mut whole.as_slice(), 42, &[]).is_err());
+    }
+
+    #[test]
+    fn hostile_checkpoints_do_not_panic() {
+        let whole = bytes(&sample(50));
+        bolero::check!()
+            .with_iterations(3000)
+            .with_type::<(Vec<(u16, u8)>, u16, Vec<u8>)>()
+            .for_each(|(edits, cut, noise)| {
+                let mut damaged = whole.clone();
+                for (at, value) in edits {
+                    let at = *at as usize % damaged.len();
+                    damaged[at] = *value;
+                }
+                damaged.truncate(damaged.len() - *cut as usize % damaged.len() / 2);
+                let _ = read(&mut damaged.as_slice(), 42, &[HEAT]);
+                let _ = read(&mut noise.as_slice(), 42, &[HEAT]);
+                // Past the magic word, so that the blocks themselves are tried.
+                let mut after = whole[..12].to_vec();
+                after.extend(noise);
+                let _ = read(&mut after.as_slice(), 42, &[HEAT]);
+            });
+    }
+}

@@ -1,0 +1,46 @@
+//! What a scene will cost, before anything runs.
+
+use crate::scene::Scene;
+use crate::solver::Cost;
+use crate::state::Particles;
+use serde::Serialize;
+
+/// Particles, memory, time and disk of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Particles at the start.
+    pub particles_at_start: f64,
+    /// Particles at the end, if no sink removes any.
+    pub particles_at_end: f64,
+    /// Memory [bytes].
+    pub memory_bytes: f64,
+    /// Wall time [s].
+    pub seconds: f64,
+    /// Disk, frames and checkpoints [bytes].
+    pub disk_bytes: f64,
+    /// Steps in all.
+    pub steps: f64,
+}
+
+/// Bytes that a run holds apart from its particles.
+const FIXED_MEMORY: f64 = 50e6;
+
+/// Estimates a run of `scene` with a solver of this `cost` on so many `threads`.
+pub fn estimate(scene: &Scene, cost: Cost, extra_bytes: usize, threads: usize) -> Estimate {
+    let model = &scene.model;
+    let duration = f64::from(scene.frames) / scene.fps;
+    let at_start: f64 = model.fills.iter().map(|fill| fill.shape.estimate_volume() / model.particle_volume()).sum();
+    let arriving: f64 = model.emitters.iter().map(|emitter| emitter.rate * emitter.active.elapsed(duration)).sum();
+    let at_end = at_start + arriving;
+    let mean = at_start + 0.5 * arriving;
+    let steps = (duration * cost.steps_per_second.max(1.0 / scene.max_step)).max(f64::from(scene.frames)).ceil();
+    let row: usize = Particles::COLUMNS.iter().map(|column| column.kind.size()).sum::<usize>() + extra_bytes;
+    Estimate {
+        particles_at_start: at_start.round(),
+        particles_at_end: at_end.round(),
+        memory_bytes: FIXED_MEMORY + at_end * cost.bytes_per_particle,
+        seconds: mean * steps * cost.seconds_per_particle_step / threads as f64,
+        disk_bytes: (f64::from(scene.frames) + 1.0) * mean * row as f64 + 2.0 * at_end * row as f64,
+        steps,
+    }
+}

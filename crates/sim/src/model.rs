@@ -1,0 +1,135 @@
+//! What does not change during a run.
+
+use crate::body::Body;
+use barchan_base::sampling::Layout;
+use barchan_base::shape::Shape;
+use glam::Vec3;
+
+/// Everything a solver may look up: materials, bodies, sources, the outside world. SI units.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// Unit vector up.
+    pub up: Vec3,
+    /// Gravity [m/s²].
+    pub gravity: Vec3,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Cell size, particle spacing or grain size [m].
+    pub resolution: f32,
+    /// Materials; particles name theirs by index.
+    pub materials: Vec<Material>,
+    /// What is there at the start.
+    pub fills: Vec<Fill>,
+    /// What arrives later.
+    pub emitters: Vec<Emitter>,
+    /// Where particles disappear.
+    pub sinks: Vec<Sink>,
+    /// Solids.
+    pub bodies: Vec<Body>,
+    /// The air, if there is any.
+    pub air: Option<Air>,
+}
+
+impl Model {
+    /// Bulk volume [m³] that one particle stands for.
+    pub fn particle_volume(&self) -> f64 {
+        f64::from(self.resolution).powi(3)
+    }
+
+    /// Mass [kg] of one particle of a material: its share of the material as it lies.
+    pub fn particle_mass(&self, material: usize) -> f64 {
+        self.materials[material].density * self.particle_volume()
+    }
+
+    /// Radius [m] of one particle: particles one spacing apart touch.
+    pub fn particle_radius(&self) -> f32 {
+        0.5 * self.resolution
+    }
+}
+
+/// A granular material or a fluid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Material {
+    /// Name in the scene.
+    pub name: String,
+    /// Density as it lies [kg/m³].
+    pub density: f64,
+    /// Density of a grain [kg/m³].
+    pub grain_density: f64,
+    /// Diameter of a grain [m].
+    pub grain_size: f64,
+    /// Angle of internal friction [rad].
+    pub friction_angle: f64,
+    /// Shear strength without load [Pa].
+    pub cohesion: f64,
+    /// Part of the speed kept in a bounce.
+    pub restitution: f64,
+    /// Colour in daylight, linear red, green and blue.
+    pub color: [f32; 3],
+}
+
+/// Material that is there at the start.
+#[derive(Clone, Debug)]
+pub struct Fill {
+    /// Index of the material.
+    pub material: usize,
+    /// What it fills.
+    pub shape: Shape,
+    /// Velocity [m/s].
+    pub velocity: Vec3,
+    /// How particles are laid out.
+    pub layout: Layout,
+}
+
+/// Material that arrives while the scene runs.
+#[derive(Clone, Debug)]
+pub struct Emitter {
+    /// Index of the material.
+    pub material: usize,
+    /// Where it appears.
+    pub shape: Shape,
+    /// Particles a second.
+    pub rate: f64,
+    /// Velocity [m/s].
+    pub velocity: Vec3,
+    /// Half angle of the cone of directions [rad].
+    pub spread: f32,
+    /// When it works.
+    pub active: Interval,
+}
+
+/// Where particles disappear.
+#[derive(Clone, Debug)]
+pub struct Sink {
+    /// Particles with their centre inside are removed.
+    pub shape: Shape,
+    /// When it works.
+    pub active: Interval,
+}
+
+/// A stretch of time [s].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Begins.
+    pub from: f64,
+    /// Ends; infinite for never.
+    pub until: f64,
+}
+
+impl Interval {
+    /// How much of it has passed at `time` [s].
+    pub fn elapsed(self, time: f64) -> f64 {
+        (time.min(self.until) - self.from).max(0.0)
+    }
+}
+
+/// The air.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Air {
+    /// Density [kg/m³].
+    pub density: f64,
+    /// Dynamic viscosity [Pa s].
+    pub viscosity: f64,
+    /// Velocity of the wind [m/s].
+    pub wind: Vec3,
+}

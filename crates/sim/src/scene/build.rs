@@ -1,0 +1,385 @@
+//! From what the file says to what it means: references resolved, files loaded, rules between keys checked.
+
+use super::document::{BodyDoc, EmitDoc, FillDoc, InterpolationDoc, MaterialDoc, SceneDoc, SeedingDoc, SequenceDoc, SinkDoc, UpDoc};
+use super::preset::PRESETS;
+use super::problem::{Problem, Problems, suggest};
+use super::quantity::{Dimension, Length, NotNegative, Positive, Quantity, Rate, Rule, Time};
+use super::read::{Read, Text};
+use super::shapes::pose;
+use super::{Scene, shapes::ShapeDoc};
+use crate::body::{Body, Form, Interpolation, MeshSequence, Track};
+use crate::model::{Air, Emitter, Fill, Interval, Material, Model, Sink};
+use barchan_base::mesh::{self, Mesh};
+use barchan_base::sampling::Layout;
+use barchan_base::shape::{MeshShape, Shape};
+use glam::{Quat, Vec3};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use xxhash_rust::xxh3::Xxh3;
+
+/// Gravity where the scene says nothing else [m/s²].
+const GRAVITY: f64 = 9.81;
+/// The highest frame number that file names can hold.
+const MOST_FRAMES: u64 = 999_999;
+/// The longest sequence of mesh files.
+const MOST_FILES: u64 = 100_000;
+
+/// What is at hand while a scene is built.
+pub struct Builder<'a> {
+    folder: &'a Path,
+    up: UpDoc,
+    resolution: f32,
+    materials: Vec<String>,
+    fps: f64,
+    problems: &'a mut Problems,
+    /// Everything that decides the frames' bytes.
+    hash: Xxh3,
+}
+
+impl Builder<'_> {
+    /// Notes a problem and gives nothing.
+    pub fn none<T>(&mut self, problem: Problem) -> Option<T> {
+        self.problems.none(problem)
+    }
+
+    /// Unit vector up.
+    pub fn up(&self) -> Vec3 {
+        match self.up {
+            UpDoc::X => Vec3::X,
+            UpDoc::Y => Vec3::Y,
+            UpDoc::Z => Vec3::Z,
+        }
+    }
+
+    /// The rotation that turns +y up.
+    pub fn upright(&self) -> Quat {
+        Quat::from_rotation_arc(Vec3::Y, self.up())
+    }
+
+    /// The bytes of a file named in the scene.
+    pub fn read_file(&mut self, file: &Text) -> Option<Vec<u8>> {
+        match mesh::read_file(&self.folder.join(&file.value)) {
+            Ok(bytes) => {
+                self.hash.update(&bytes);
+                Some(bytes)
+            }
+            Err(error) => {
+                let problem = Problem::new(file.span.clone(), format!("cannot read {}: {error}", file.value));
+                self.none(problem.help(format!("paths are relative to the scene's folder, {}", shown(self.folder))))
+            }
+        }
+    }
+
+    /// The mesh in a file named in the scene.
+    pub fn load_mesh(&mut self, file: &Text) -> Option<Mesh> {
+        let bytes = self.read_file(file)?;
+        match mesh::parse_mesh(Path::new(&file.value), &bytes) {
+            Ok(mesh) => Some(mesh),
+            Err(error) => self.none(Problem::new(file.span.clone(), error.to_string())),
+        }
+    }
+
+    /// A mesh as a shape, to be scaled by `scale` afterwards.
+    pub fn mesh_shape(
+        &mut self,
+        mesh: Mesh,
+        cell: Option<&Quantity<Length, Positive>>,
+        scale: f32,
+        span: &Range<usize>,
+    ) -> Option<Arc<MeshShape>> {
+        let cell_size = match cell {
+            Some(cell) => cell.si as f32 / scale,
+            None => MeshShape::sensible_cell(mesh.bounds(), self.resolution / scale),
+        };
+        match MeshShape::new(mesh, cell_size) {
+            Ok(shape) => Some(Arc::new(shape)),
+            Err(error) => {
+                let span = cell.map_or(span, |cell| &cell.span);
+                self.none(Problem::new(span.clone(), error.to_string()).help("choose a larger cell"))
+            }
+        }
+    }
+
+    fn material(&mut self, name: &Text) -> Option<usize> {
+        let found = self.materials.iter().position(|material| *material == name.value);
+        if found.is_none() {
+            let names: Vec<&str> = self.materials.iter().map(String::as_str).collect();
+            let message = format!("there is no material \"{}\"", name.value);
+            self.problems.push(Problem::new(name.span.clone(), message).help(suggest(&name.value, &names)));
+        }
+        found
+    }
+
+    fn bounded(&mut self, doc: &ShapeDoc) -> Option<Shape> {
+        let shape = doc.build(self)?;
+        if !shape.bounds().is_finite() {
+            let problem = Problem::new(doc.span(), "this shape has no end, so it cannot be filled with particles");
+            return self.none(problem.help("use a bounded shape, such as a box"));
+        }
+        Some(shape)
+    }
+
+    fn interval(&mut self, from: &Quantity<Time, NotNegative>, until: Option<&Quantity<Time, NotNegative>>) -> Option<Interval> {
+        let end = until.map_or(f64::INFINITY, |until| until.si);
+        if end < from.si {
+            let span = until.map_or(from.span.clone(), |until| until.span.clone());
+            let message = format!("\"until\" ({end} s) must not be before \"from\" ({} s)", from.si);
+            return self.none(Problem::new(span, message));
+        }
+        Some(Interval { from: from.si, until: end })
+    }
+
+    fn fill(&mut self, doc: &FillDoc) -> Option<Fill> {
+        let material = self.material(&doc.material);
+        let shape = self.bounded(&doc.shape);
+        Some(Fill {
+            material: material?,
+            shape: shape?,
+            velocity: doc.velocity.vec3(),
+            layout: match doc.seeding {
+                SeedingDoc::Lattice => Layout::Lattice,
+                SeedingDoc::Jittered => Layout::Jittered,
+                SeedingDoc::BlueNoise => Layout::BlueNoise,
+            },
+        })
+    }
+
+    fn emitter(&mut self, doc: &EmitDoc) -> Option<Emitter> {
+        let material = self.material(&doc.material);
+        let shape = self.bounded(&doc.shape);
+        let active = self.interval(&doc.from, doc.until.as_ref());
+        Some(Emitter {
+            material: material?,
+            shape: shape?,
+            rate: match &doc.rate {
+                Rate::Particles(rate) => rate.si,
+                Rate::Volume(rate) => rate.si / f64::from(self.resolution).powi(3),
+            },
+            velocity: doc.velocity.vec3(),
+            spread: doc.spread.si as f32,
+            active: active?,
+        })
+    }
+
+    fn sink(&mut self, doc: &SinkDoc) -> Option<Sink> {
+        let shape = doc.shape.build(self);
+        let active = self.interval(&doc.from, doc.until.as_ref());
+        Some(Sink {
+            shape: shape?,
+            active: active?,
+        })
+    }
+
+    fn body(&mut self, doc: &BodyDoc, index: usize) -> Option<Body> {
+        let form = match (&doc.shape, &doc.sequence) {
+            (Some(shape), None) => {
+                let shape = Arc::new(shape.build(self)?);
+                if doc.keyframes.is_empty() {
+                    Form::Static(shape)
+                } else {
+                    Form::Keyframed(shape, self.track(doc)?)
+                }
+            }
+            (None, Some(sequence)) if doc.keyframes.is_empty() => Form::Sequence(self.sequence(sequence)?),
+            (None, Some(_)) => {
+                let problem = Problem::new(doc.span.clone(), "a body with a sequence cannot have keyframes too");
+                return self.none(problem.help("move the meshes in the files, or place them with the sequence's at and rotate"));
+            }
+            _ => {
+                let problem = Problem::new(doc.span.clone(), "a body needs either a shape or a sequence");
+                return self.none(problem.help("for example shape = \"ground\""));
+            }
+        };
+        Some(Body {
+            name: doc.name.as_ref().map_or_else(|| format!("body {index}"), |name| name.value.clone()),
+            form,
+            friction: doc.friction.si as f32,
+            restitution: doc.restitution.as_ref().map(|restitution| restitution.si as f32),
+        })
+    }
+
+    fn track(&mut self, doc: &BodyDoc) -> Option<Track> {
+        for pair in doc.keyframes.windows(2) {
+            if pair[1].time.si <= pair[0].time.si {
+                let message = format!("a keyframe must be later than the one before it ({} s)", pair[0].time.si);
+                return self.none(Problem::new(pair[1].time.span.clone(), message));
+            }
+        }
+        let keys: Vec<_> = doc.keyframes.iter().map(|key| (key.time.si, pose(&key.at, &key.rotate))).collect();
+        let interpolation = match doc.interpolation {
+            InterpolationDoc::Smooth => Interpolation::Smooth,
+            InterpolationDoc::Linear => Interpolation::Linear,
+        };
+        Some(Track::new(&keys, interpolation))
+    }
+
+    fn sequence(&mut self, doc: &SequenceDoc) -> Option<MeshSequence> {
+        let pattern = &doc.files.value;
+        let digits = pattern.chars().filter(|c| *c == '#').count();
+        let run = "#".repeat(digits);
+        if digits == 0 || !pattern.contains(&run) {
+            let problem = Problem::new(doc.files.span.clone(), "the name of a sequence needs one run of # for its number");
+            return self.none(problem.help("for example blade_####.obj"));
+        }
+        if doc.last.0 < doc.first.0 || doc.last.0 - doc.first.0 >= MOST_FILES {
+            let message = format!("\"last\" ({}) must be from \"first\" ({}) on, and at most {MOST_FILES} files", doc.last.0, doc.first.0);
+            return self.none(Problem::new(doc.span.clone(), message));
+        }
+        let mut files: Vec<PathBuf> = Vec::new();
+        for number in doc.first.0..=doc.last.0 {
+            let file = Text {
+                value: pattern.replace(&run, &format!("{number:0digits$}")),
+                span: doc.files.span.clone(),
+            };
+            self.read_file(&file)?;
+            files.push(self.folder.join(file.value));
+        }
+        let sequence = MeshSequence {
+            files,
+            fps: doc.fps.as_ref().map_or(self.fps, |fps| fps.si),
+            start: doc.start.si,
+            pose: pose(&doc.at, &doc.rotate),
+            scale: doc.scale.si as f32,
+            cell: doc.cell.as_ref().map(|cell| cell.si as f32),
+            resolution: self.resolution,
+        };
+        match sequence.load(0) {
+            Ok(_) => Some(sequence),
+            Err(error) => self.none(Problem::new(doc.files.span.clone(), error.to_string())),
+        }
+    }
+}
+
+fn shown(folder: &Path) -> String {
+    if folder.as_os_str().is_empty() { ".".into() } else { folder.display().to_string() }
+}
+
+fn material(name: &str, doc: &MaterialDoc, problems: &mut Problems) -> Option<Material> {
+    let preset_name = doc.preset.as_ref().map_or("dry-sand", |preset| preset.value.as_str());
+    let Some(preset) = PRESETS.get(preset_name) else {
+        let names: Vec<&str> = PRESETS.keys().map(String::as_str).collect();
+        let span = doc.preset.as_ref().map_or(doc.span.clone(), |preset| preset.span.clone());
+        let problem = Problem::new(span, format!("there is no preset \"{preset_name}\""));
+        return problems.none(problem.help(suggest(preset_name, &names)));
+    };
+    fn choose<D: Dimension, R: Rule>(own: Option<&Quantity<D, R>>, preset: &Quantity<D, R>) -> f64 {
+        own.map_or(preset.si, |own| own.si)
+    }
+    let material = Material {
+        name: name.to_owned(),
+        density: choose(doc.density.as_ref(), &preset.density.value),
+        grain_density: choose(doc.grain_density.as_ref(), &preset.grain_density.value),
+        grain_size: choose(doc.grain_size.as_ref(), &preset.grain_size.value),
+        friction_angle: choose(doc.friction_angle.as_ref(), &preset.friction_angle.value),
+        cohesion: choose(doc.cohesion.as_ref(), &preset.cohesion.value),
+        restitution: choose(doc.restitution.as_ref(), &preset.restitution.value),
+        color: std::array::from_fn(|i| preset.color[i].si as f32),
+    };
+    if material.grain_density < material.density {
+        let given = doc.grain_density.as_ref().map(|q| &q.span).or(doc.density.as_ref().map(|q| &q.span));
+        let message = format!(
+            "\"materials.{name}\": the material as it lies ({} kg/m3) cannot be denser than its grains (grain_density, {} kg/m3)",
+            material.density, material.grain_density
+        );
+        return problems.none(Problem::new(given.unwrap_or(&doc.span).clone(), message));
+    }
+    Some(material)
+}
+
+/// The scene's name, fit to be a folder's.
+fn name(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<String> {
+    let stem = || path.file_stem().map_or("scene".into(), |stem| stem.to_string_lossy().into_owned());
+    let Some(name) = &doc.name else {
+        return Some(stem());
+    };
+    let plain = name.value.chars().all(|c| c.is_alphanumeric() || " ._-".contains(c));
+    if name.value.is_empty() || !plain || name.value.starts_with('.') || name.value.len() > 100 {
+        let message = "\"name\" must be fit for a folder: letters, digits, spaces, dots and dashes, not starting with a dot";
+        return problems.none(Problem::new(name.span.clone(), message));
+    }
+    Some(name.value.clone())
+}
+
+/// Checks the numbers that must fit together, before anything heavy is loaded.
+fn check_header(doc: &SceneDoc, problems: &mut Problems) {
+    if doc.schema.0 > 1 {
+        let message = format!("schema {} is newer than this version of Barchan, which reads schema 1", doc.schema.0);
+        problems.push(Problem::new(doc.span.start..doc.span.start, message).help("upgrade Barchan"));
+    }
+    if doc.frames.0 > MOST_FRAMES {
+        let message = format!("\"frames\" must be at most {MOST_FRAMES}, got {}", doc.frames.0);
+        problems.push(Problem::new(doc.span.start..doc.span.start, message));
+    }
+    if doc.fill.is_empty() && doc.emit.is_empty() {
+        let problem = Problem::new(doc.span.end..doc.span.end, "there is nothing to simulate");
+        problems.push(problem.help("add a [[fill]] or an [[emit]]"));
+    }
+}
+
+/// Builds the scene; `None` where problems were noted.
+pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Scene> {
+    check_header(doc, problems);
+    let name = name(doc, path, problems)?;
+    let materials: Vec<Option<Material>> =
+        doc.materials.iter().map(|(name, doc)| material(name, doc, problems)).collect();
+    let materials: Vec<Material> = materials.into_iter().collect::<Option<_>>()?;
+    let mut parameters = doc.json();
+    parameters["name"] = name.clone().into();
+    let mut builder = Builder {
+        folder: path.parent().unwrap_or(Path::new("")),
+        up: doc.up,
+        resolution: doc.solver.resolution.si as f32,
+        materials: materials.iter().map(|material| material.name.clone()).collect(),
+        fps: doc.fps.si,
+        problems,
+        hash: Xxh3::new(),
+    };
+    builder.hash.update(deciding(&parameters).to_string().as_bytes());
+    let fills: Vec<_> = doc.fill.iter().map(|doc| builder.fill(doc)).collect();
+    let emitters: Vec<_> = doc.emit.iter().map(|doc| builder.emitter(doc)).collect();
+    let sinks: Vec<_> = doc.sink.iter().map(|doc| builder.sink(doc)).collect();
+    let bodies: Vec<_> = doc.body.iter().enumerate().map(|(i, doc)| builder.body(doc, i)).collect();
+    let up = builder.up();
+    let model = Model {
+        up,
+        gravity: doc.gravity.as_ref().map_or(up * -GRAVITY as f32, |gravity| gravity.vec3()),
+        seed: doc.seed.0,
+        resolution: builder.resolution,
+        materials,
+        fills: fills.into_iter().collect::<Option<_>>()?,
+        emitters: emitters.into_iter().collect::<Option<_>>()?,
+        sinks: sinks.into_iter().collect::<Option<_>>()?,
+        bodies: bodies.into_iter().collect::<Option<_>>()?,
+        air: doc.air.as_ref().map(|air| Air {
+            density: air.density.si,
+            viscosity: air.viscosity.si,
+            wind: air.wind.vec3(),
+        }),
+    };
+    Some(Scene {
+        name,
+        path: path.to_owned(),
+        frames: u32::try_from(doc.frames.0).ok()?,
+        fps: doc.fps.si,
+        max_step: doc.solver.max_step.as_ref().map_or(f64::INFINITY, |step| step.si),
+        method: doc.solver.method,
+        model,
+        compression: doc.output.compression,
+        checkpoint_every: u32::try_from(doc.output.checkpoint_every.0).unwrap_or(u32::MAX),
+        exports: doc.export.as_ref().map_or_else(Vec::new, |export| export.formats.clone()),
+        identity: builder.hash.digest128(),
+        parameters,
+    })
+}
+
+/// The parameters without those that say only how long to run and what to keep.
+fn deciding(parameters: &serde_json::Value) -> serde_json::Value {
+    let mut deciding = parameters.clone();
+    if let Some(map) = deciding.as_object_mut() {
+        for key in ["name", "frames", "output", "export"] {
+            map.remove(key);
+        }
+    }
+    deciding
+}

@@ -1,0 +1,276 @@
+//! The scene file, key by key. These doc comments are what `barchan schema` and editors show.
+
+use super::quantity::{
+    Acceleration, Acute, Angle, Density, Frequency, Length, NotNegative, Positive, Pressure, Quantity, Rate, Ratio,
+    Speed, Time, Triple, Unit, UpToStraight, Viscosity,
+};
+use super::read::{Count, Text};
+use super::shapes::ShapeDoc;
+use crate::{keywords, table};
+use std::collections::BTreeMap;
+
+table! {
+    /// A scene: what is simulated, how, and what is kept of it. Numbers are SI and degrees; strings may carry a unit.
+    pub struct SceneDoc {
+        /// Version of the scene format: 1.
+        schema: Count<1>,
+        /// Name of the run and of its folder; the file's name if left out.
+        name: Option<Text>,
+        /// Frames to simulate after frame 0, which is the start.
+        frames: Count<1>,
+        /// Frames a second.
+        fps: Quantity<Frequency, Positive> = Quantity::of(24.0),
+        /// The axis that points up; gravity pulls against it.
+        up: UpDoc = UpDoc::Y,
+        /// Gravity as a vector, in place of 9.81 m/s² against `up`.
+        gravity: Option<Triple<Acceleration>>,
+        /// Seed of everything random.
+        seed: Count<0> = Count(0),
+        /// How it is simulated.
+        solver: SolverDoc,
+        /// The materials, by name.
+        materials: BTreeMap<String, MaterialDoc>,
+        /// Material that is there at the start.
+        fill: Vec<FillDoc>,
+        /// Material that arrives later.
+        emit: Vec<EmitDoc>,
+        /// Where material disappears.
+        sink: Vec<SinkDoc>,
+        /// Solids that material meets.
+        body: Vec<BodyDoc>,
+        /// Air that brakes and carries free grains; left out, they fly in a vacuum.
+        air: Option<AirDoc>,
+        /// How frames and checkpoints are kept.
+        output: OutputDoc,
+        /// Files to write when the run is done.
+        export: Option<ExportDoc>,
+    }
+}
+
+keywords! {
+    /// An axis.
+    pub enum UpDoc {
+        /// x is up.
+        X = "x",
+        /// y is up.
+        Y = "y",
+        /// z is up.
+        Z = "z",
+    }
+}
+
+table! {
+    /// How the scene is simulated.
+    pub struct SolverDoc {
+        /// The method.
+        method: Method,
+        /// Cell size, particle spacing or grain size, whichever the method has.
+        resolution: Quantity<Length, Positive>,
+        /// The longest time step allowed; the method's own limits still hold.
+        max_step: Option<Quantity<Time, Positive>>,
+    }
+}
+
+keywords! {
+    /// A method of simulation.
+    pub enum Method {
+        /// Free grains: gravity, drag, wind and bouncing off bodies, but not off each other.
+        Ballistic = "ballistic",
+    }
+}
+
+table! {
+    /// A material. Start from a preset and override what differs.
+    pub struct MaterialDoc {
+        /// A preset; `barchan info presets` lists them with their sources.
+        preset: Option<Text>,
+        /// Density of the material as it lies, air between its grains included.
+        density: Option<Quantity<Density, Positive>>,
+        /// Density of a single grain.
+        grain_density: Option<Quantity<Density, Positive>>,
+        /// Diameter of a single grain; drag depends on it.
+        grain_size: Option<Quantity<Length, Positive>>,
+        /// Angle of internal friction: the slope of a pile.
+        friction_angle: Option<Quantity<Angle, Acute>>,
+        /// Shear strength without load.
+        cohesion: Option<Quantity<Pressure, NotNegative>>,
+        /// Part of the speed that a grain keeps when it bounces.
+        restitution: Option<Quantity<Ratio, Unit>>,
+    }
+}
+
+table! {
+    /// Material that is there at the start.
+    pub struct FillDoc {
+        /// Which material.
+        material: Text,
+        /// What it fills.
+        shape: ShapeDoc,
+        /// Velocity at the start.
+        velocity: Triple<Speed> = Triple::of([0.0; 3]),
+        /// How particles are laid out.
+        seeding: SeedingDoc = SeedingDoc::Jittered,
+    }
+}
+
+keywords! {
+    /// A layout of particles.
+    pub enum SeedingDoc {
+        /// At the centres of cubes.
+        Lattice = "lattice",
+        /// At a random place in each cube.
+        Jittered = "jittered",
+        /// Random, but never close together.
+        BlueNoise = "blue-noise",
+    }
+}
+
+table! {
+    /// Material that arrives while the scene runs.
+    pub struct EmitDoc {
+        /// Which material.
+        material: Text,
+        /// Where it appears.
+        shape: ShapeDoc,
+        /// How much a second: a volume, or "500 particles/s".
+        rate: Rate,
+        /// Velocity on arrival.
+        velocity: Triple<Speed> = Triple::of([0.0; 3]),
+        /// Directions spread evenly within this angle of the velocity.
+        spread: Quantity<Angle, UpToStraight> = Quantity::of(0.0),
+        /// When it begins.
+        from: Quantity<Time, NotNegative> = Quantity::of(0.0),
+        /// When it ends; never, if left out.
+        until: Option<Quantity<Time, NotNegative>>,
+    }
+}
+
+table! {
+    /// Where material disappears; what was removed is counted.
+    pub struct SinkDoc {
+        /// Particles with their centre inside are removed.
+        shape: ShapeDoc,
+        /// When it begins.
+        from: Quantity<Time, NotNegative> = Quantity::of(0.0),
+        /// When it ends; never, if left out.
+        until: Option<Quantity<Time, NotNegative>>,
+    }
+}
+
+table! {
+    /// A solid. It has a shape, or a sequence of mesh files; it stands still unless it has keyframes or a sequence.
+    pub struct BodyDoc {
+        /// Its name in reports.
+        name: Option<Text>,
+        /// Its shape.
+        shape: Option<ShapeDoc>,
+        /// Mesh files, one a frame: the solid moves and deforms from each to the next.
+        sequence: Option<SequenceDoc>,
+        /// Places on its way, applied on top of the shape's own placement.
+        keyframes: Vec<KeyframeDoc>,
+        /// How it moves from keyframe to keyframe.
+        interpolation: InterpolationDoc = InterpolationDoc::Smooth,
+        /// Coefficient of Coulomb friction.
+        friction: Quantity<Ratio, NotNegative> = Quantity::of(0.6),
+        /// Part of the speed that a grain keeps when it bounces off; the material's own if left out.
+        restitution: Option<Quantity<Ratio, Unit>>,
+    }
+}
+
+table! {
+    /// Where a body is at a time.
+    pub struct KeyframeDoc {
+        /// The time.
+        time: Quantity<Time, NotNegative>,
+        /// Moved by this much.
+        at: Triple<Length> = Triple::of([0.0; 3]),
+        /// Turned about the origin by these angles about x, then y, then z.
+        rotate: Triple<Angle> = Triple::of([0.0; 3]),
+    }
+}
+
+keywords! {
+    /// How to move between keyframes.
+    pub enum InterpolationDoc {
+        /// Along a curve without kinks.
+        Smooth = "smooth",
+        /// Straight, at constant speed.
+        Linear = "linear",
+    }
+}
+
+table! {
+    /// A sequence of mesh files with the same triangles and moving vertices.
+    pub struct SequenceDoc {
+        /// File name relative to the scene; a run of # is the file's number with zeros in front.
+        files: Text,
+        /// Number of the first file.
+        first: Count<0> = Count(1),
+        /// Number of the last file.
+        last: Count<0>,
+        /// Files a second; the scene's frames a second if left out.
+        fps: Option<Quantity<Frequency, Positive>>,
+        /// Time of the first file.
+        start: Quantity<Time, NotNegative> = Quantity::of(0.0),
+        /// Moved by this much.
+        at: Triple<Length> = Triple::of([0.0; 3]),
+        /// Turned by these angles about x, then y, then z.
+        rotate: Triple<Angle> = Triple::of([0.0; 3]),
+        /// Scaled by this factor.
+        scale: Quantity<Ratio, Positive> = Quantity::of(1.0),
+        /// Cell size of the sampled distance; chosen from the size of the mesh if left out.
+        cell: Option<Quantity<Length, Positive>>,
+    }
+}
+
+table! {
+    /// The air.
+    pub struct AirDoc {
+        /// Density.
+        density: Quantity<Density, Positive> = Quantity::of(1.204),
+        /// Dynamic viscosity.
+        viscosity: Quantity<Viscosity, Positive> = Quantity::of(1.82e-5),
+        /// Velocity of the wind.
+        wind: Triple<Speed> = Triple::of([0.0; 3]),
+    }
+}
+
+table! {
+    /// How frames and checkpoints are kept.
+    pub struct OutputDoc {
+        /// Compression of the frame files.
+        compression: Compression = Compression::None,
+        /// Frames between checkpoints.
+        checkpoint_every: Count<1> = Count(1),
+    }
+}
+
+keywords! {
+    /// Compression of frame files.
+    pub enum Compression {
+        /// Fast and plain.
+        None = "none",
+        /// A little smaller, nearly as fast.
+        Lz4 = "lz4",
+        /// Smallest.
+        Zstd = "zstd",
+    }
+}
+
+table! {
+    /// Files to write when the run is done.
+    pub struct ExportDoc {
+        /// Formats, each into its folder under export/.
+        formats: Vec<Format>,
+    }
+}
+
+keywords! {
+    /// A format of particle files.
+    pub enum Format {
+        /// Stanford polygon files of points.
+        Ply = "ply",
+        /// ParaView's .vtp, with a .pvd for the time axis.
+        Vtk = "vtk",
+    }
+}

@@ -1,0 +1,250 @@
+//! The scene file: read with every problem's place, checked, and turned into an immutable [`Scene`] in SI units.
+
+mod build;
+mod document;
+mod node;
+mod preset;
+#[doc(hidden)]
+pub mod problem;
+mod quantity;
+#[doc(hidden)]
+pub mod read;
+mod shapes;
+
+pub use document::{Compression, Format, Method};
+pub use preset::{PRESETS, Preset};
+pub use problem::{SceneError, SceneProblem};
+
+use crate::model::Model;
+use document::SceneDoc;
+use problem::{Problems, Source};
+use read::{Defs, Read};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// A scene, checked and complete.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// Name of the run and of its folder.
+    pub name: String,
+    /// The file it came from.
+    pub path: PathBuf,
+    /// Frames to simulate after frame 0.
+    pub frames: u32,
+    /// Frames a second.
+    pub fps: f64,
+    /// The longest step allowed [s].
+    pub max_step: f64,
+    /// How it is simulated.
+    pub method: Method,
+    /// What is simulated.
+    pub model: Model,
+    /// Compression of the frame files.
+    pub compression: Compression,
+    /// Frames between checkpoints.
+    pub checkpoint_every: u32,
+    /// Files to write when the run is done.
+    pub exports: Vec<Format>,
+    /// A hash of everything that decides the frames' bytes: the final parameters and the files they name.
+    pub identity: u128,
+    /// The final parameters, defaults included, in SI units and degrees.
+    pub parameters: Value,
+}
+
+/// A scene file is text that people write; a larger one is something else.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Loads a scene file and applies `overrides`, each written `path.to.key=value`.
+///
+/// # Errors
+/// Every problem found, with its place.
+pub fn load(path: &Path, overrides: &[String]) -> Result<Scene, SceneError> {
+    let name = path.display().to_string();
+    let refuse = |message: String| SceneError::whole(&name, message, "check the path, or try `barchan new` for a first scene");
+    let about = std::fs::metadata(path).map_err(|e| refuse(format!("cannot read {name}: {e}")))?;
+    if !about.is_file() || about.len() > MOST_BYTES {
+        return Err(refuse(format!("{name} is not a scene file")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| refuse(format!("cannot read {name}: {e}")))?;
+    parse(&text, path, overrides)
+}
+
+/// Like [`load`], for `text` that came from `path`; files it names are still read from disk.
+///
+/// # Errors
+/// As [`load`].
+pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Scene, SceneError> {
+    let source = Source {
+        name: path.display().to_string(),
+        text: text.to_owned(),
+        overrides: overrides.join("\n"),
+    };
+    let mut problems = Problems::default();
+    let document = read_document(&source, overrides, &mut problems);
+    let scene = document
+        .filter(|_| problems.is_empty())
+        .and_then(|document| build::build(&document, path, &mut problems));
+    match scene {
+        Some(scene) if problems.is_empty() => Ok(scene),
+        _ => Err(SceneError::new(&source, problems)),
+    }
+}
+
+fn read_document(source: &Source, overrides: &[String], problems: &mut Problems) -> Option<SceneDoc> {
+    let mut root = match node::parse(&source.text, 0) {
+        Ok(root) => root,
+        Err(problem) => return problems.none(problem),
+    };
+    let mut offset = source.text.len();
+    for text in overrides {
+        node::apply_override(&mut root, text, offset, problems);
+        offset += text.len() + 1;
+    }
+    SceneDoc::read(&root, "", problems)
+}
+
+/// The JSON Schema of scene files, for editors.
+pub fn schema() -> Value {
+    let mut defs = Defs::default();
+    let root = SceneDoc::schema(&mut defs);
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Barchan scene",
+        "$ref": root["$ref"],
+        "$defs": defs.0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINIMAL: &str = r#"
+schema = 1
+frames = 2
+[solver]
+method = "ballistic"
+resolution = "5 cm"
+[materials.sand]
+preset = "dry-sand"
+[[fill]]
+material = "sand"
+shape = { sphere = { radius = 0.5 } }
+"#;
+
+    fn scene(text: &str, overrides: &[&str]) -> Result<Scene, SceneError> {
+        let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
+        parse(text, Path::new("test.toml"), &overrides)
+    }
+
+    fn messages(text: &str, overrides: &[&str]) -> Vec<String> {
+        scene(text, overrides).unwrap_err().problems.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_minimal_scene_gets_sane_defaults() {
+        let scene = scene(MINIMAL, &[]).unwrap();
+        assert_eq!((scene.name.as_str(), scene.frames), ("test", 2));
+        assert!((scene.fps - 24.0).abs() < 1e-12);
+        assert_eq!(scene.model.gravity, glam::Vec3::new(0.0, -9.81, 0.0));
+        assert!((scene.model.materials[0].friction_angle.to_degrees() - 34.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn overrides_reach_every_kind_of_key() {
+        let scene = scene(
+            MINIMAL,
+            &["frames=9", "solver.resolution=4 mm", "materials.sand.friction_angle=20", "fill.0.shape.sphere.radius=0.1", "up=z"],
+        )
+        .unwrap();
+        assert_eq!(scene.frames, 9);
+        assert!((scene.model.resolution - 0.004).abs() < 1e-9);
+        assert!((scene.model.materials[0].friction_angle.to_degrees() - 20.0).abs() < 1e-9);
+        assert!((scene.model.fills[0].shape.bounds().max.x - 0.1).abs() < 1e-6);
+        assert!(scene.model.gravity.z < -9.0);
+    }
+
+    #[test]
+    fn the_identity_follows_what_decides_the_frames_and_nothing_else() {
+        let identity = |overrides: &[&str]| scene(MINIMAL, overrides).unwrap().identity;
+        let plain = identity(&[]);
+        assert_eq!(plain, identity(&["frames=50"]));
+        assert_eq!(plain, identity(&["output.compression=zstd", "name=other"]));
+        assert_eq!(plain, scene(&format!("# a comment\n{MINIMAL}"), &[]).unwrap().identity);
+        assert_eq!(plain, identity(&["solver.resolution=0.05"]));
+        assert_ne!(plain, identity(&["solver.resolution=0.04"]));
+        assert_ne!(plain, identity(&["seed=1"]));
+    }
+
+    #[test]
+    fn several_problems_are_found_at_once_in_the_order_of_the_text() {
+        let found = messages(
+            &MINIMAL.replace("frames = 2", "frames = 0\nfpss = 24").replace("radius = 0.5", "radius = -1"),
+            &["up=w"],
+        );
+        assert_eq!(found.len(), 4, "{found:?}");
+        assert!(found[0].contains("\"frames\" must be at least 1, got 0"));
+        assert!(found[1].contains("unknown key \"fpss\""));
+        assert!(found[2].contains("\"fill[0].shape.sphere.radius\" must be positive"));
+        assert!(found[3].contains("\"up\" cannot be \"w\""));
+    }
+
+    #[test]
+    fn rules_between_keys_are_checked() {
+        for (change, reason) in [
+            ("fill.0.material=snad", "no material \"snad\""),
+            ("fill.0.shape=ground", "has no end"),
+            ("materials.sand.preset=dry-snad", "no preset \"dry-snad\""),
+            ("materials.sand.grain_density=100", "grain_density"),
+            ("schema=2", "newer"),
+            ("name=../x", "name"),
+            ("body=[{friction=1}]", "shape or a sequence"),
+            ("body=[{shape='ground', keyframes=[{time=1},{time=1}]}]", "later than"),
+            ("emit=[{material='sand',shape={sphere={radius=1}},rate=1,from=2,until=1}]", "until"),
+            ("body=[{shape={mesh={file='none.obj'}}}]", "none.obj"),
+        ] {
+            let found = messages(MINIMAL, &[change]);
+            assert!(found.len() == 1 && found[0].contains(reason), "{change}: {found:?}");
+        }
+        let empty = MINIMAL.split("[[fill]]").next().unwrap();
+        assert!(messages(empty, &[])[0].contains("nothing to simulate"));
+    }
+
+    /// The parser must survive anything: random text, and a valid scene with bytes changed.
+    #[test]
+    fn hostile_scenes_do_not_panic() {
+        bolero::check!().with_iterations(4000).with_type::<(Vec<(u16, u8)>, String)>().for_each(|(edits, noise)| {
+            let mut bytes = MINIMAL.as_bytes().to_vec();
+            for (at, value) in edits {
+                let at = *at as usize % bytes.len();
+                bytes[at] = *value;
+            }
+            let _ = scene(&String::from_utf8_lossy(&bytes), &[]);
+            let _ = scene(noise, &[]);
+            let _ = scene(MINIMAL, &[noise]);
+        });
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_not_overflowed() {
+        let mut shape = "{ sphere = { radius = 1 } }".to_owned();
+        for _ in 0..2000 {
+            shape = format!("{{ union = {{ of = [{shape}] }} }}");
+        }
+        let text = MINIMAL.replace("{ sphere = { radius = 0.5 } }", &shape);
+        assert!(scene(&text, &[]).is_err());
+    }
+
+    #[test]
+    fn the_schema_knows_every_key_and_refers_to_nothing_missing() {
+        let schema = schema();
+        let text = schema.to_string();
+        for key in ["friction_angle", "resolution", "smooth_union", "heightfield", "restitution", "keyframes"] {
+            assert!(text.contains(&format!("\"{key}\"")), "{key}");
+        }
+        let defs = schema["$defs"].as_object().unwrap();
+        for reference in text.split("#/$defs/").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+            assert!(defs.contains_key(reference) && !defs[reference].is_null(), "{reference}");
+        }
+    }
+}

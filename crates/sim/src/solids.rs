@@ -1,0 +1,378 @@
+//! The solids during one step: signed distance, normal and velocity at a point, and the first touch of a moving ball.
+
+use crate::body::{Body, Form, MeshSequence, SequenceError};
+use crate::model::Model;
+use barchan_base::mesh::Mesh;
+use barchan_base::shape::{MeshShape, Shape, Touch};
+use barchan_base::{Bounds, Pose};
+use glam::Vec3;
+use std::sync::Arc;
+
+/// All solids, placed for one step.
+#[derive(Clone, Debug, Default)]
+pub struct Solids {
+    solids: Vec<Solid>,
+}
+
+/// One solid, at the start and at the end of a step.
+#[derive(Clone, Debug)]
+pub struct Solid {
+    shape: Arc<Shape>,
+    start: Pose,
+    end: Pose,
+    /// Length of the step [s].
+    dt: f32,
+    /// Box around it during the whole step.
+    bounds: Bounds,
+    /// Present where the shape itself changes.
+    deformation: Option<Deformation>,
+    /// Coefficient of Coulomb friction.
+    pub friction: f32,
+    /// Part of the speed kept in a bounce; `None` leaves it to the material.
+    pub restitution: Option<f32>,
+}
+
+/// A mesh that changes during the step; `Solid::shape` is the mesh at the end.
+#[derive(Clone, Debug)]
+struct Deformation {
+    /// The mesh at the start, if it is another.
+    before: Arc<Shape>,
+    after: Arc<MeshShape>,
+    /// Velocity of each vertex [m/s].
+    velocities: Vec<Vec3>,
+    files: LoadedFiles,
+    time: f64,
+}
+
+/// The two files of a sequence that are in memory.
+#[derive(Clone, Debug)]
+struct LoadedFiles {
+    indices: (usize, usize),
+    first: Arc<Mesh>,
+    second: Arc<Mesh>,
+}
+
+/// What a solid answers at a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contact {
+    /// Signed distance [m], negative inside.
+    pub distance: f32,
+    /// Unit vector away from the solid.
+    pub normal: Vec3,
+    /// Velocity of the solid there [m/s].
+    pub velocity: Vec3,
+}
+
+impl Solids {
+    /// The solids of `model`, placed for the time from `start` to `end` [s].
+    ///
+    /// # Errors
+    /// If a file of a mesh sequence cannot be used.
+    pub fn place(&mut self, model: &Model, start: f64, end: f64) -> Result<(), SequenceError> {
+        if self.solids.len() != model.bodies.len() {
+            self.solids = model.bodies.iter().map(|body| Solid::new(body, start)).collect::<Result<_, _>>()?;
+        }
+        for (solid, body) in self.solids.iter_mut().zip(&model.bodies) {
+            solid.place(body, start, end)?;
+        }
+        Ok(())
+    }
+
+    /// The solids, in the order of the model's bodies.
+    pub fn all(&self) -> &[Solid] {
+        &self.solids
+    }
+
+    /// The most any solid turns in a step of `dt` [s] from `time` [s] on [rad].
+    pub fn turn_within(model: &Model, time: f64, dt: f64) -> f32 {
+        let turns = model.bodies.iter().map(|body| match &body.form {
+            Form::Keyframed(_, track) => track.pose(time).rotation.angle_between(track.pose(time + dt).rotation),
+            Form::Static(_) | Form::Sequence(_) => 0.0,
+        });
+        turns.fold(0.0, f32::max)
+    }
+}
+
+impl Solid {
+    fn new(body: &Body, time: f64) -> Result<Self, SequenceError> {
+        let (shape, deformation) = match &body.form {
+            Form::Static(shape) | Form::Keyframed(shape, _) => (shape.clone(), None),
+            Form::Sequence(sequence) => {
+                let (shape, deformation) = Deformation::new(sequence, time)?;
+                (shape, Some(deformation))
+            }
+        };
+        Ok(Self {
+            shape,
+            start: Pose::IDENTITY,
+            end: Pose::IDENTITY,
+            dt: 0.0,
+            bounds: Bounds::EVERYTHING,
+            deformation,
+            friction: body.friction,
+            restitution: body.restitution,
+        })
+    }
+
+    fn place(&mut self, body: &Body, start: f64, end: f64) -> Result<(), SequenceError> {
+        self.dt = (end - start) as f32;
+        match &body.form {
+            Form::Static(_) => {}
+            Form::Keyframed(_, track) => {
+                self.start = track.pose(start);
+                self.end = track.pose(end);
+            }
+            Form::Sequence(sequence) => {
+                if let Some(deformation) = &mut self.deformation {
+                    self.shape = deformation.follow(sequence, start, end)?;
+                }
+            }
+        }
+        let before = self.deformation.as_ref().map_or(&self.shape, |d| &d.before);
+        self.bounds = self.start.bounds(before.bounds()).union(self.end.bounds(self.shape.bounds()));
+        Ok(())
+    }
+
+    /// Box around it during the whole step.
+    pub fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// Distance, normal and velocity at `point`, at the end of the step.
+    pub fn contact(&self, point: Vec3) -> Contact {
+        let local = self.end.local_point(point);
+        let surface = self.shape.surface(local);
+        Contact {
+            distance: surface.distance,
+            normal: self.end.vector(surface.normal),
+            velocity: self.velocity(point),
+        }
+    }
+
+    /// Signed distance [m] at `point`, at the end of the step.
+    pub fn distance(&self, point: Vec3) -> f32 {
+        self.shape.distance(self.end.local_point(point))
+    }
+
+    /// Velocity [m/s] of the solid at `point`: its way over the step, divided by the step.
+    pub fn velocity(&self, point: Vec3) -> Vec3 {
+        if self.dt == 0.0 {
+            return Vec3::ZERO;
+        }
+        if let Some(deformation) = &self.deformation {
+            return deformation.velocity(point);
+        }
+        if self.start == self.end {
+            return Vec3::ZERO;
+        }
+        (point - self.start.point(self.end.local_point(point))) / self.dt
+    }
+
+    /// First touch of a ball of `radius` [m] that moves from `from` to `to` during the part of the step between the
+    /// fractions `begin` and 1, while the solid moves too.
+    pub fn sweep(&self, from: Vec3, to: Vec3, radius: f32, begin: f32) -> Option<Touch> {
+        if let Some(deformation) = &self.deformation {
+            // Seen by someone who rides on the nearest triangle.
+            let drift = deformation.velocity(from) * self.dt * (1.0 - begin);
+            return deformation.before.sweep(from, to - drift, radius);
+        }
+        if self.start == self.end {
+            let touch = self.shape.sweep(self.end.local_point(from), self.end.local_point(to), radius)?;
+            return Some(Touch {
+                normal: self.end.vector(touch.normal),
+                ..touch
+            });
+        }
+        let now = self.pose_at(begin);
+        let touch = self.shape.sweep(now.local_point(from), self.end.local_point(to), radius)?;
+        let then = self.pose_at(begin + (1.0 - begin) * touch.fraction);
+        Some(Touch {
+            normal: then.vector(touch.normal),
+            ..touch
+        })
+    }
+
+    /// Distance and normal at `point` when the fraction `moment` of the step has passed; for deforming solids at its
+    /// start or, from the middle on, at its end.
+    pub fn surface_at(&self, point: Vec3, moment: f32) -> barchan_base::shape::Surface {
+        if let Some(deformation) = self.deformation.as_ref().filter(|_| moment < 0.5) {
+            return deformation.before.surface(point);
+        }
+        let pose = self.pose_at(moment);
+        let local = self.shape.surface(pose.local_point(point));
+        barchan_base::shape::Surface {
+            distance: local.distance,
+            normal: pose.vector(local.normal),
+        }
+    }
+
+    /// True where the solid moves or changes in this step.
+    pub fn moves(&self) -> bool {
+        self.start != self.end || self.deformation.is_some()
+    }
+
+    fn pose_at(&self, fraction: f32) -> Pose {
+        Pose::new(
+            self.start.position.lerp(self.end.position, fraction),
+            self.start.rotation.slerp(self.end.rotation, fraction),
+        )
+    }
+}
+
+impl Deformation {
+    fn new(sequence: &MeshSequence, time: f64) -> Result<(Arc<Shape>, Self), SequenceError> {
+        let files = LoadedFiles::load(sequence, time, None)?;
+        let after = files.shape(sequence, time)?;
+        let shape = Arc::new(Shape::Mesh(after.clone()));
+        let deformation = Self {
+            before: shape.clone(),
+            velocities: vec![Vec3::ZERO; after.mesh().vertices().len()],
+            after,
+            files,
+            time,
+        };
+        Ok((shape, deformation))
+    }
+
+    /// Moves on to `end`; returns the shape there.
+    fn follow(&mut self, sequence: &MeshSequence, start: f64, end: f64) -> Result<Arc<Shape>, SequenceError> {
+        if (self.time - start).abs() > 1e-12 {
+            // Resumed, or never placed: begin at the start of this step.
+            *self = Self::new(sequence, start)?.1;
+        }
+        if sequence.files_at(start) == sequence.files_at(end) {
+            self.before = Arc::new(Shape::Mesh(self.after.clone()));
+            self.velocities.fill(Vec3::ZERO);
+            self.time = end;
+            return Ok(self.before.clone());
+        }
+        self.files = LoadedFiles::load(sequence, end, Some(&self.files))?;
+        let after = self.files.shape(sequence, end)?;
+        self.before = Arc::new(Shape::Mesh(self.after.clone()));
+        let dt = (end - start) as f32;
+        let pairs = self.after.mesh().vertices().iter().zip(after.mesh().vertices());
+        self.velocities = pairs.map(|(a, b)| (*b - *a) / dt).collect();
+        self.after = after;
+        self.time = end;
+        Ok(Arc::new(Shape::Mesh(self.after.clone())))
+    }
+
+    fn velocity(&self, point: Vec3) -> Vec3 {
+        let (triangle, weights) = self.after.nearest_triangle(point);
+        let corners = self.after.mesh().triangles()[triangle];
+        corners.iter().zip(weights).map(|(corner, weight)| self.velocities[*corner as usize] * weight).sum()
+    }
+}
+
+impl LoadedFiles {
+    fn load(sequence: &MeshSequence, time: f64, known: Option<&Self>) -> Result<Self, SequenceError> {
+        let (a, b, _) = sequence.files_at(time);
+        let get = |index: usize| match known {
+            Some(files) if files.indices.0 == index => Ok(files.first.clone()),
+            Some(files) if files.indices.1 == index => Ok(files.second.clone()),
+            _ => sequence.load(index).map(Arc::new),
+        };
+        Ok(Self {
+            indices: (a, b),
+            first: get(a)?,
+            second: get(b)?,
+        })
+    }
+
+    fn shape(&self, sequence: &MeshSequence, time: f64) -> Result<Arc<MeshShape>, SequenceError> {
+        let (_, b, f) = sequence.files_at(time);
+        let mesh = sequence.blend(&self.first, &self.second, b, f)?;
+        let bounds = mesh.bounds();
+        let sensible = MeshShape::sensible_cell(bounds, sequence.resolution);
+        let cell = sequence.cell.unwrap_or(sensible);
+        // A cell that was asked for but is far too small for what the mesh has become gives way.
+        let shape = MeshShape::new(mesh.clone(), cell).or_else(|_| MeshShape::new(mesh, sensible));
+        Ok(Arc::new(shape.expect("a sensible cell size always fits")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::body::{Interpolation, Track};
+    use glam::Quat;
+
+    fn keyframed(shape: Shape, keys: &[(f64, Pose)]) -> Body {
+        Body {
+            name: "moving".into(),
+            form: Form::Keyframed(Arc::new(shape), Track::new(keys, Interpolation::Linear)),
+            friction: 0.5,
+            restitution: None,
+        }
+    }
+
+    fn placed(body: &Body, start: f64, end: f64) -> Solid {
+        let mut solid = Solid::new(body, start).unwrap();
+        solid.place(body, start, end).unwrap();
+        solid
+    }
+
+    #[test]
+    fn a_turning_solid_moves_at_omega_cross_r() {
+        let body = keyframed(
+            Shape::Sphere { radius: 1.0 },
+            &[(0.0, Pose::IDENTITY), (1.0, Pose::new(Vec3::ZERO, Quat::from_rotation_y(2.0)))],
+        );
+        let solid = placed(&body, 0.5, 0.501);
+        let point = Vec3::new(0.7, 0.3, -0.2);
+        let expected = (Vec3::Y * 2.0).cross(point);
+        assert!((solid.velocity(point) - expected).length() < 5e-3, "{}", solid.velocity(point)); // first order in dt
+    }
+
+    #[test]
+    fn a_moving_wall_meets_a_resting_ball() {
+        let wall = Shape::Cuboid { half: Vec3::new(0.0005, 1.0, 1.0) };
+        let body = keyframed(
+            wall,
+            &[(0.0, Pose::new(Vec3::new(-0.3, 0.0, 0.0), Quat::IDENTITY)), (0.01, Pose::new(Vec3::new(0.2, 0.0, 0.0), Quat::IDENTITY))],
+        );
+        let solid = placed(&body, 0.0, 0.01);
+        let touch = solid.sweep(Vec3::ZERO, Vec3::ZERO, 0.002, 0.0).expect("the wall passes through the ball");
+        assert!((touch.fraction - (0.3 - 0.0025) / 0.5).abs() < 1e-3, "{}", touch.fraction);
+        assert!((touch.normal - Vec3::X).length() < 1e-3);
+        assert!((solid.contact(Vec3::ZERO).velocity - Vec3::X * 50.0).length() < 0.01);
+    }
+
+    #[test]
+    fn a_mesh_sequence_moves_and_answers_with_its_vertex_velocities() {
+        let folder = tempfile::tempdir().unwrap();
+        for (number, x) in [(1, 0.0f32), (2, 0.5)] {
+            let mut text = String::new();
+            for v in barchan_base::mesh::unit_cube().vertices() {
+                text += &format!("v {} {} {}\n", v.x + x, v.y, v.z);
+            }
+            for t in barchan_base::mesh::unit_cube().triangles() {
+                text += &format!("f {} {} {}\n", t[0] + 1, t[1] + 1, t[2] + 1);
+            }
+            std::fs::write(folder.path().join(format!("cube_{number}.obj")), text).unwrap();
+        }
+        let sequence = MeshSequence {
+            files: vec![folder.path().join("cube_1.obj"), folder.path().join("cube_2.obj")],
+            fps: 10.0,
+            start: 0.0,
+            pose: Pose::IDENTITY,
+            scale: 1.0,
+            cell: Some(0.1),
+            resolution: 0.1,
+        };
+        let body = Body {
+            name: "cube".into(),
+            form: Form::Sequence(sequence),
+            friction: 0.5,
+            restitution: None,
+        };
+        let solid = placed(&body, 0.02, 0.06);
+        // Half a metre in a tenth of a second; at 0.06 s the right face is at 0.5 + 0.3.
+        let contact = solid.contact(Vec3::new(0.9, 0.1, 0.1));
+        assert!((contact.distance - 0.1).abs() < 0.01, "{}", contact.distance);
+        assert!((contact.velocity - Vec3::X * 5.0).length() < 0.01);
+        let ahead = Vec3::new(0.7, 0.0, 0.0);
+        assert!(solid.sweep(ahead, ahead, 0.01, 0.0).is_some(), "the face runs over the ball");
+        assert!(placed(&body, 0.5, 0.6).contact(ahead).velocity.length() < 1e-6, "past its end it rests");
+    }
+}

@@ -1,0 +1,94 @@
+//! The state at time zero: every fill seeded with particles.
+
+use crate::body::SequenceError;
+use crate::clock::Clock;
+use crate::model::Model;
+use crate::solids::Solids;
+use crate::state::{Particles, State, Sunk, Tally};
+use barchan_base::column::{Column, ColumnSpec};
+use barchan_base::random::Random;
+use barchan_base::sampling::{self, FillError};
+use glam::Vec3;
+
+/// Why a run cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A fill cannot be seeded.
+    #[error("fill {index}: {source}")]
+    Fill {
+        /// Index of the fill, from 0.
+        index: usize,
+        /// What is wrong.
+        source: FillError,
+    },
+    /// A mesh sequence cannot be used.
+    #[error(transparent)]
+    Sequence(#[from] SequenceError),
+}
+
+/// Streams of random numbers, one for each use.
+pub(crate) const FILL_STREAM: u64 = 1 << 32;
+pub(crate) const EMIT_STREAM: u64 = 2 << 32;
+
+/// A new particle's common properties.
+#[derive(Clone, Copy, Debug)]
+pub struct Birth {
+    /// Where.
+    pub position: Vec3,
+    /// How fast.
+    pub velocity: Vec3,
+    /// Index of the material.
+    pub material: usize,
+}
+
+/// Adds particles, with fresh ids; solver columns begin at zero.
+pub fn add(model: &Model, particles: &mut Particles, tally: &mut Tally, births: impl ExactSizeIterator<Item = Birth>) {
+    let old = particles.len();
+    let radius = model.particle_radius();
+    let masses: Vec<f32> = (0..model.materials.len()).map(|m| model.particle_mass(m) as f32).collect();
+    particles.resize(old + births.len());
+    for (i, birth) in (old..).zip(births) {
+        particles.id[i] = tally.next_id;
+        tally.next_id += 1;
+        particles.position[i] = birth.position;
+        particles.velocity[i] = birth.velocity;
+        particles.radius[i] = radius;
+        particles.mass[i] = masses[birth.material];
+        particles.material[i] = birth.material as u16;
+    }
+}
+
+/// The state at time zero.
+///
+/// # Errors
+/// If a fill is unbounded or too large, or a mesh sequence cannot be used.
+pub fn start(model: &Model, fps: f64, columns: &[ColumnSpec]) -> Result<State, StartError> {
+    let mut particles = Particles {
+        extra: columns.iter().map(|spec| Column::zeros(*spec, 0)).collect(),
+        ..Default::default()
+    };
+    let mut tally = Tally {
+        emitted: vec![0; model.emitters.len()],
+        sunk: vec![Sunk::default(); model.sinks.len()],
+        ..Default::default()
+    };
+    for (index, fill) in model.fills.iter().enumerate() {
+        let random = Random::new(model.seed, FILL_STREAM + index as u64);
+        let points = sampling::fill(&fill.shape, model.resolution, fill.layout, random)
+            .map_err(|source| StartError::Fill { index, source })?;
+        let births = points.into_iter().map(|position| Birth {
+            position,
+            velocity: fill.velocity,
+            material: fill.material,
+        });
+        add(model, &mut particles, &mut tally, births);
+    }
+    let mut solids = Solids::default();
+    solids.place(model, 0.0, 0.0)?;
+    Ok(State {
+        clock: Clock::new(fps),
+        particles,
+        tally,
+        solids,
+    })
+}
