@@ -1,0 +1,180 @@
+//! A grain's way through a step: free flight, impacts, contact.
+
+use super::ChunkReport;
+use super::flight::Flight;
+use crate::material::contact::bounce;
+use barchan_base::shape::Touch;
+use barchan_sim::model::Model;
+use barchan_sim::solids::{Solid, Solids};
+use glam::Vec3;
+
+/// Touches of one grain in one step; after that it is held where it is until the next.
+const MOST_TOUCHES: usize = 8;
+
+/// In contact a grain is swept as a smaller ball, so that it follows gentle curves; it is set right at the end.
+const CONTACT_RADIUS: f32 = 0.75;
+
+/// Impacts slower than this many times what the pull gives in the whole step are contact, not bounces.
+const RESTING: f32 = 1.5;
+
+/// One grain.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grain {
+    pub position: Vec3,
+    pub velocity: Vec3,
+    pub radius: f32,
+    pub mass: f32,
+    pub material: u16,
+}
+
+/// The bodies of a step, as grains meet them.
+pub(super) struct Collider<'a> {
+    solids: &'a [Solid],
+    restitutions: Vec<f32>,
+    dt: f32,
+}
+
+/// How a grain moves for the rest of the step.
+#[derive(Clone, Copy)]
+enum Mode {
+    Free,
+    /// Along a body at this mean velocity.
+    Contact(Vec3),
+}
+
+impl<'a> Collider<'a> {
+    pub fn new(model: &Model, solids: &'a Solids, dt: f32) -> Self {
+        Self {
+            solids: solids.all(),
+            restitutions: model.materials.iter().map(|material| material.restitution as f32).collect(),
+            dt,
+        }
+    }
+
+    /// Takes `grain` through the step.
+    pub fn advance(&self, grain: &mut Grain, flight: &Flight, report: &mut ChunkReport) {
+        let (way, velocity) = flight.after(grain.velocity, self.dt);
+        let reach = grain.radius + way.length();
+        // Most grains are far from everything, and done.
+        if self.solids.iter().all(|solid| self.is_clear(solid, grain.position, reach)) {
+            grain.position += way;
+            grain.velocity = velocity;
+            return;
+        }
+        self.advance_near(grain, flight, report);
+    }
+
+    /// True where `solid` stays further than `reach` from `point` during the whole step.
+    fn is_clear(&self, solid: &Solid, point: Vec3, reach: f32) -> bool {
+        if solid.moves() {
+            solid.bounds().distance(point) > reach
+        } else {
+            solid.bounds().distance(point) > reach || solid.distance(point) > reach
+        }
+    }
+
+    fn advance_near(&self, grain: &mut Grain, flight: &Flight, report: &mut ChunkReport) {
+        self.push_out(grain, 0.0, report);
+        let mut begin = 0.0;
+        let mut mode = Mode::Free;
+        for _ in 0..MOST_TOUCHES {
+            let time = self.dt * (1.0 - begin);
+            let (way, velocity, radius) = match mode {
+                Mode::Free => {
+                    let (way, velocity) = flight.after(grain.velocity, time);
+                    (way, velocity, grain.radius)
+                }
+                Mode::Contact(drift) => (drift * time, grain.velocity, grain.radius * CONTACT_RADIUS),
+            };
+            let Some((body, touch)) = self.first_touch(grain.position, way, radius, begin) else {
+                grain.position += way;
+                grain.velocity = velocity;
+                self.push_out(grain, 1.0, report);
+                return;
+            };
+            report.contacts += 1;
+            grain.position += way * touch.fraction;
+            grain.velocity = grain.velocity.lerp(velocity, touch.fraction);
+            begin += (1.0 - begin) * touch.fraction;
+            mode = self.touch(grain, (body, touch), flight, (begin, mode), report);
+        }
+        report.held += 1;
+        self.push_out(grain, 1.0, report);
+    }
+
+    fn first_touch(&self, from: Vec3, way: Vec3, radius: f32, begin: f32) -> Option<(usize, Touch)> {
+        let reach = radius + way.length();
+        self.solids
+            .iter()
+            .enumerate()
+            .filter(|(_, solid)| solid.bounds().distance(from) <= reach)
+            .filter_map(|(body, solid)| Some((body, solid.sweep(from, from + way, radius, begin)?)))
+            .min_by(|a, b| a.1.fraction.total_cmp(&b.1.fraction))
+    }
+
+    /// Changes the velocity at a touch: a bounce, or contact for the rest of the step.
+    fn touch(
+        &self,
+        grain: &mut Grain,
+        (body, touch): (usize, Touch),
+        flight: &Flight,
+        (begin, mode): (f32, Mode),
+        report: &mut ChunkReport,
+    ) -> Mode {
+        let solid = &self.solids[body];
+        let wall = solid.velocity(grain.position);
+        let relative = grain.velocity - wall;
+        let pull = flight.pull(grain.velocity);
+        let resting_speed = RESTING * -pull.dot(touch.normal).min(0.0) * self.dt;
+        let approach = -relative.dot(touch.normal);
+        if approach > resting_speed && matches!(mode, Mode::Free) {
+            let restitution = solid.restitution.unwrap_or(self.restitutions[grain.material as usize]);
+            let after = wall + bounce(relative, touch.normal, restitution, solid.friction);
+            self.change(grain, body, after, report);
+            return Mode::Free;
+        }
+        // In contact the pull of the rest of the step acts at once: the body takes its normal part, friction the rest.
+        let kicked = match mode {
+            Mode::Free => flight.after(grain.velocity, self.dt * (1.0 - begin)).1,
+            Mode::Contact(_) => grain.velocity,
+        };
+        let after = wall + bounce(kicked - wall, touch.normal, 0.0, solid.friction);
+        // The speed changes evenly on the way, as on a parabola: the mean is what moves the grain.
+        let before = wall + relative + touch.normal * approach.max(0.0);
+        report.push(body, grain.position, (kicked - after) * grain.mass);
+        grain.velocity = after;
+        Mode::Contact(0.5 * (before + after))
+    }
+
+    fn change(&self, grain: &mut Grain, body: usize, after: Vec3, report: &mut ChunkReport) {
+        report.push(body, grain.position, (grain.velocity - after) * grain.mass);
+        grain.velocity = after;
+    }
+
+    /// Moves a grain out of what it overlaps at a moment of the step (0 or 1), and takes away the speed into it.
+    fn push_out(&self, grain: &mut Grain, moment: f32, report: &mut ChunkReport) {
+        for _ in 0..2 {
+            let mut moved = false;
+            for (body, solid) in self.solids.iter().enumerate() {
+                if solid.bounds().distance(grain.position) > grain.radius {
+                    continue;
+                }
+                let surface = solid.surface_at(grain.position, moment);
+                let depth = grain.radius - surface.distance;
+                if depth <= 0.0 {
+                    continue;
+                }
+                grain.position += surface.normal * depth;
+                if moment > 0.5 {
+                    let wall = solid.velocity(grain.position);
+                    let after = wall + bounce(grain.velocity - wall, surface.normal, 0.0, solid.friction);
+                    self.change(grain, body, after, report);
+                }
+                moved = true;
+            }
+            if !moved {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Constitutive laws: pure functions, tested alone.
+
+pub mod contact;
+pub mod drag;
