@@ -1,0 +1,333 @@
+//! The folder of a run: whose it is, what is in it, who may write to it.
+
+use super::toml_text;
+use barchan_base::column::ColumnSpec;
+use barchan_sim::atomic;
+use barchan_sim::checkpoint::{self, CheckpointError};
+use barchan_sim::scene::Scene;
+use barchan_sim::state::State;
+use serde_json::{Value, json};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+
+/// A run's folder.
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    /// Held while someone writes; the system lets go of it even after a crash.
+    lock: Option<File>,
+}
+
+/// A folder that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// It holds something else.
+    #[error("{path} is not empty and is not a run of Barchan; choose another folder with -o")]
+    NotOurs {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// It holds another scene's run.
+    #[error(
+        "{path} holds a run of another scene, or of this scene with other parameters ({what}); \
+         choose another folder with -o, or add --fresh to replace it"
+    )]
+    OtherScene {
+        /// The folder.
+        path: PathBuf,
+        /// What the folder's record says it is.
+        what: String,
+    },
+    /// Someone else is at it.
+    #[error("another barchan is writing to {path}; wait for it, or choose another folder with -o")]
+    Locked {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Every checkpoint is unusable.
+    #[error("the checkpoints in {path} cannot be used: {reason}; add --fresh to start over")]
+    Checkpoints {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with each.
+        reason: String,
+    },
+    /// There is no run.
+    #[error("{path} is not the folder of a run: it has no run.toml and no frames")]
+    NoRun {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The disk says no.
+    #[error("cannot {doing} {path}: {source}")]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// What `run.toml` tells.
+#[derive(Clone, Debug)]
+pub struct Record<'a> {
+    /// The scene.
+    pub scene: &'a Scene,
+    /// Threads used.
+    pub threads: usize,
+    /// `running`, `interrupted` or `done`.
+    pub status: &'static str,
+    /// Frames completed.
+    pub frames_done: u32,
+    /// Particles at the last frame.
+    pub particles: usize,
+    /// Seconds of this session.
+    pub wall_seconds: f64,
+    /// Counts of emitters, sinks and quarantine.
+    pub tally: Value,
+}
+
+/// Digits in a frame's file name.
+const DIGITS: usize = 6;
+
+fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FolderError {
+    let path = path.to_owned();
+    move |source| FolderError::Io { doing, path, source }
+}
+
+impl RunFolder {
+    /// Opens an existing run to read it.
+    ///
+    /// # Errors
+    /// If it is not a run's folder.
+    pub fn open(path: &Path) -> Result<Self, FolderError> {
+        let folder = Self {
+            path: path.to_owned(),
+            lock: None,
+        };
+        if !folder.record_path().is_file() && folder.frames()?.is_empty() {
+            return Err(FolderError::NoRun { path: path.to_owned() });
+        }
+        Ok(folder)
+    }
+
+    /// Prepares a folder for `scene`, to begin or to go on; `fresh` throws an earlier run away first.
+    ///
+    /// # Errors
+    /// If the folder is someone else's, or cannot be written. Nothing is changed then.
+    pub fn prepare(path: &Path, scene: &Scene, fresh: bool) -> Result<Self, FolderError> {
+        let mut folder = Self {
+            path: path.to_owned(),
+            lock: None,
+        };
+        folder.check_owner(scene, fresh)?;
+        fs::create_dir_all(path).map_err(io_error("create", path))?;
+        folder.lock()?;
+        if fresh {
+            folder.clear()?;
+        }
+        for sub in [folder.frames_dir(), folder.checkpoint_dir()] {
+            fs::create_dir_all(&sub).map_err(io_error("create", &sub))?;
+            atomic::sweep(&sub);
+        }
+        atomic::sweep(path);
+        Ok(folder)
+    }
+
+    fn check_owner(&self, scene: &Scene, fresh: bool) -> Result<(), FolderError> {
+        let path = self.path.clone();
+        let empty = match fs::read_dir(&self.path) {
+            Ok(mut entries) => entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ".lock")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+            Err(error) => return Err(io_error("open", &self.path)(error)),
+        };
+        if empty {
+            return Ok(());
+        }
+        let Ok(record) = fs::read_to_string(self.record_path()) else {
+            return Err(FolderError::NotOurs { path });
+        };
+        let line = |key: &str| record.lines().find_map(|line| line.strip_prefix(key)?.trim().strip_prefix("= "));
+        let Some(identity) = line("identity") else {
+            return Err(FolderError::NotOurs { path });
+        };
+        if !fresh && identity.trim_matches('"') != format!("{:032x}", scene.identity) {
+            let what = format!("scene {}", line("scene").unwrap_or("unknown"));
+            return Err(FolderError::OtherScene { path, what });
+        }
+        Ok(())
+    }
+
+    fn lock(&mut self) -> Result<(), FolderError> {
+        let path = self.path.join(".lock");
+        let file = File::create(&path).map_err(io_error("write", &path))?;
+        match file.try_lock() {
+            Ok(()) => {
+                self.lock = Some(file);
+                Ok(())
+            }
+            Err(TryLockError::WouldBlock) => Err(FolderError::Locked { path: self.path.clone() }),
+            // Some network disks know no locks; better to run than to refuse.
+            Err(TryLockError::Error(_)) => Ok(()),
+        }
+    }
+
+    /// Removes what an earlier run left, and nothing else.
+    fn clear(&self) -> Result<(), FolderError> {
+        for sub in [self.frames_dir(), self.checkpoint_dir(), self.path.join("export")] {
+            if sub.exists() {
+                fs::remove_dir_all(&sub).map_err(io_error("remove", &sub))?;
+            }
+        }
+        for file in [self.record_path(), self.report_path()] {
+            if file.exists() {
+                fs::remove_file(&file).map_err(io_error("remove", &file))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn frames_dir(&self) -> PathBuf {
+        self.path.join("frames")
+    }
+
+    fn checkpoint_dir(&self) -> PathBuf {
+        self.path.join("checkpoint")
+    }
+
+    fn record_path(&self) -> PathBuf {
+        self.path.join("run.toml")
+    }
+
+    /// The report, a line a step.
+    pub fn report_path(&self) -> PathBuf {
+        self.path.join("report.jsonl")
+    }
+
+    /// File of frame `frame`.
+    pub fn frame_path(&self, frame: u32) -> PathBuf {
+        self.frames_dir().join(format!("{frame:0DIGITS$}.arrow"))
+    }
+
+    /// File of the checkpoint at `frame` and `step`.
+    pub fn checkpoint_path(&self, step: u64) -> PathBuf {
+        self.checkpoint_dir().join(format!("{step:012}.ckpt"))
+    }
+
+    /// Numbers of the frames on disk, in order.
+    ///
+    /// # Errors
+    /// If the folder cannot be listed.
+    pub fn frames(&self) -> Result<Vec<u32>, FolderError> {
+        let number = |name: &str| name.strip_suffix(".arrow")?.parse().ok();
+        self.list(&self.frames_dir(), number)
+    }
+
+    fn list<N: Ord>(&self, dir: &Path, number: impl Fn(&str) -> Option<N>) -> Result<Vec<N>, FolderError> {
+        let entries = match fs::read_dir(dir) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(io_error("list", dir)(error)),
+        };
+        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut numbers: Vec<N> = names.filter_map(|name| number(&name)).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    fn checkpoints(&self) -> Result<Vec<u64>, FolderError> {
+        self.list(&self.checkpoint_dir(), |name| name.strip_suffix(".ckpt")?.parse().ok())
+    }
+
+    /// Removes all checkpoints but the newest `keep`.
+    pub fn prune_checkpoints(&self, keep: usize) {
+        let steps = self.checkpoints().unwrap_or_default();
+        for step in steps.iter().rev().skip(keep) {
+            // One too many does no harm.
+            let _ = fs::remove_file(self.checkpoint_path(*step));
+        }
+    }
+
+    /// The newest usable checkpoint, with what its coupling saved and a word about newer ones that were not usable;
+    /// `None` if there are no checkpoints.
+    ///
+    /// # Errors
+    /// If there are checkpoints but none is usable.
+    #[allow(clippy::type_complexity)] // three plain things, named above
+    pub fn resume(&self, scene: &Scene, columns: &[ColumnSpec]) -> Result<Option<(State, Vec<u8>, Vec<String>)>, FolderError> {
+        let mut refused = Vec::new();
+        for step in self.checkpoints()?.into_iter().rev() {
+            let path = self.checkpoint_path(step);
+            match Self::read_checkpoint(&path, scene, columns) {
+                Ok((state, coupling)) => return Ok(Some((state, coupling, refused))),
+                Err(error) => refused.push(format!("{}: {error}", path.display())),
+            }
+        }
+        if refused.is_empty() {
+            return Ok(None);
+        }
+        Err(FolderError::Checkpoints {
+            path: self.path.clone(),
+            reason: refused.join("; "),
+        })
+    }
+
+    fn read_checkpoint(path: &Path, scene: &Scene, columns: &[ColumnSpec]) -> Result<(State, Vec<u8>), CheckpointError> {
+        let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
+        checkpoint::read(&mut file, scene.identity, columns)
+    }
+
+    /// Cuts the report back to the steps up to `step`, so that resumed steps are not told twice.
+    ///
+    /// # Errors
+    /// If it cannot be rewritten.
+    pub fn rewind_report(&self, step: u64) -> Result<(), FolderError> {
+        let path = self.report_path();
+        let Ok(text) = fs::read_to_string(&path) else { return Ok(()) };
+        let number = |line: &str| serde_json::from_str::<Value>(line).ok()?.get("step")?.as_u64();
+        let kept: String = text.lines().filter(|line| number(line).is_some_and(|n| n <= step)).map(|line| format!("{line}\n")).collect();
+        atomic::write_bytes(&path, kept.as_bytes()).map_err(io_error("write", &path))
+    }
+
+    /// Writes `run.toml`.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_record(&self, record: &Record<'_>) -> Result<(), FolderError> {
+        let scene = record.scene;
+        let head = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "scene": scene.path.display().to_string(),
+            "identity": format!("{:032x}", scene.identity),
+            "method": scene.method.word(),
+            "status": record.status,
+            "frames_done": record.frames_done,
+            "particles": record.particles,
+            "threads": record.threads,
+            "seed": scene.model.seed,
+            "wall_seconds": (record.wall_seconds * 1000.0).round() / 1000.0,
+            "machine": format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        });
+        let text = format!(
+            "# What ran here; written by Barchan.\n{}\n[tally]\n{}\n[parameters] # final values, SI and degrees\n{}",
+            toml_text::lines(&head),
+            toml_text::lines(&record.tally),
+            toml_text::lines(&scene.parameters)
+        );
+        let path = self.record_path();
+        atomic::write_bytes(&path, text.as_bytes()).map_err(io_error("write", &path))
+    }
+
+    /// The text of `run.toml`, if there is one.
+    pub fn read_record(&self) -> Option<String> {
+        fs::read_to_string(self.record_path()).ok()
+    }
+}

@@ -1,0 +1,408 @@
+//! One frame, one Arrow IPC (Feather) file: a column a quantity, units and the frame's own facts in the metadata.
+//!
+//! The bytes depend on nothing but the frame. The footer holds a checksum of everything before it, so that a damaged
+//! file is noticed before it is believed.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{ArrayRef, FixedSizeListArray, PrimitiveArray, RecordBatch};
+use arrow_buffer::{ArrowNativeType, Buffer, ScalarBuffer};
+use arrow_ipc::reader::FileDecoder;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_ipc::{CompressionType, convert::try_fb_to_schema};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use barchan_base::column::{ColumnSpec, Kind};
+use barchan_sim::scene::{Compression, Scene};
+use barchan_sim::state::Particles;
+use glam::Vec3;
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// Rows in a batch: bounds the memory that writing takes.
+const BATCH: usize = 1 << 19;
+/// Arrow files begin and end with this.
+const MAGIC: &[u8; 6] = b"ARROW1";
+/// Key of the checksum in the footer.
+const CHECKSUM: &str = "barchan.xxh3";
+
+/// The facts about a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FrameMeta {
+    /// Number of the frame; 0 is the start.
+    pub frame: u32,
+    /// Time [s].
+    pub time: f64,
+    /// Frames a second.
+    pub fps: f64,
+    /// Name of the scene.
+    pub scene: String,
+    /// Unit vector up.
+    pub up: Vec3,
+    /// Gravity [m/s²].
+    pub gravity: Vec3,
+    /// Names of the materials, in the order of their indices.
+    pub materials: Vec<String>,
+}
+
+impl FrameMeta {
+    /// The facts about frame `frame` of `scene`.
+    pub fn of(scene: &Scene, frame: u32) -> Self {
+        Self {
+            frame,
+            time: f64::from(frame) / scene.fps,
+            fps: scene.fps,
+            scene: scene.name.clone(),
+            up: scene.model.up,
+            gravity: scene.model.gravity,
+            materials: scene.model.materials.iter().map(|material| material.name.clone()).collect(),
+        }
+    }
+
+    fn to_pairs(&self) -> HashMap<String, String> {
+        let vector = |v: Vec3| format!("{} {} {}", v.x, v.y, v.z);
+        HashMap::from(
+            [
+                ("barchan.format", "1".to_owned()),
+                ("barchan.frame", self.frame.to_string()),
+                ("barchan.time", self.time.to_string()),
+                ("barchan.fps", self.fps.to_string()),
+                ("barchan.scene", self.scene.clone()),
+                ("barchan.up", vector(self.up)),
+                ("barchan.gravity", vector(self.gravity)),
+                ("barchan.materials", self.materials.join("\n")),
+            ]
+            .map(|(key, value)| (key.to_owned(), value)),
+        )
+    }
+
+    fn from_pairs(get: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let vector = |key: &str| -> Option<Vec3> {
+            let text = get(key)?;
+            let parts: Vec<f32> = text.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+            Some(Vec3::from_array(parts.try_into().ok()?))
+        };
+        Some(Self {
+            frame: get("barchan.frame")?.parse().ok()?,
+            time: get("barchan.time")?.parse().ok()?,
+            fps: get("barchan.fps")?.parse().ok()?,
+            scene: get("barchan.scene")?,
+            up: vector("barchan.up")?,
+            gravity: vector("barchan.gravity")?,
+            materials: get("barchan.materials")?.split('\n').map(str::to_owned).collect(),
+        })
+    }
+}
+
+/// A frame as it comes from disk.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Its facts.
+    pub meta: FrameMeta,
+    /// Its particles; columns of solvers are not read.
+    pub particles: Particles,
+}
+
+/// A frame file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// It cannot be read.
+    #[error("cannot read {path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is not a whole, undamaged frame.
+    #[error("{path} is damaged ({reason}); delete it and run the scene again to make it anew")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+fn data_type(kind: Kind) -> DataType {
+    let floats = |count| DataType::FixedSizeList(Arc::new(Field::new("item", DataType::Float32, false)), count);
+    match kind {
+        Kind::F32 => DataType::Float32,
+        Kind::F64 => DataType::Float64,
+        Kind::Vec3 => floats(3),
+        Kind::Mat3 => floats(9),
+        Kind::U16 => DataType::UInt16,
+        Kind::U32 => DataType::UInt32,
+        Kind::U64 => DataType::UInt64,
+    }
+}
+
+fn field(spec: ColumnSpec) -> Field {
+    let unit = HashMap::from([("unit".to_owned(), spec.unit.to_owned())]);
+    Field::new(spec.name, data_type(spec.kind), false).with_metadata(unit)
+}
+
+/// Copies bytes into an array of their kind.
+fn array(kind: Kind, bytes: &[u8]) -> ArrayRef {
+    fn scalars<T: ArrowNativeType>(bytes: &[u8]) -> ScalarBuffer<T> {
+        ScalarBuffer::from(Buffer::from_slice_ref(bytes))
+    }
+    let list = |width: i32| -> ArrayRef {
+        let values = Arc::new(PrimitiveArray::<Float32Type>::new(scalars(bytes), None));
+        let item = Arc::new(Field::new("item", DataType::Float32, false));
+        Arc::new(FixedSizeListArray::new(item, width, values, None))
+    };
+    match kind {
+        Kind::F32 => Arc::new(PrimitiveArray::<Float32Type>::new(scalars(bytes), None)),
+        Kind::F64 => Arc::new(PrimitiveArray::<Float64Type>::new(scalars(bytes), None)),
+        Kind::Vec3 => list(3),
+        Kind::Mat3 => list(9),
+        Kind::U16 => Arc::new(PrimitiveArray::<UInt16Type>::new(scalars(bytes), None)),
+        Kind::U32 => Arc::new(PrimitiveArray::<UInt32Type>::new(scalars(bytes), None)),
+        Kind::U64 => Arc::new(PrimitiveArray::<UInt64Type>::new(scalars(bytes), None)),
+    }
+}
+
+/// Hashes and counts what passes through.
+struct Hashing<W> {
+    to: W,
+    hash: Xxh3,
+    count: u64,
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        self.count += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+/// Writes a frame to `to`.
+///
+/// # Errors
+/// What the disk says.
+pub fn write_frame(to: impl Write, meta: &FrameMeta, particles: &Particles, compression: Compression) -> io::Result<()> {
+    write_arrow(to, meta, particles, compression).map_err(|error| match error {
+        ArrowError::IoError(_, source) => source,
+        other => io::Error::other(other),
+    })
+}
+
+fn write_arrow(to: impl Write, meta: &FrameMeta, particles: &Particles, compression: Compression) -> Result<(), ArrowError> {
+    let columns = particles.raw();
+    let fields: Vec<Field> = columns.iter().map(|(spec, _)| field(*spec)).collect();
+    let schema = Arc::new(Schema::new_with_metadata(fields, meta.to_pairs()));
+    let codec = match compression {
+        Compression::None => None,
+        Compression::Lz4 => Some(CompressionType::LZ4_FRAME),
+        Compression::Zstd => Some(CompressionType::ZSTD),
+    };
+    let options = IpcWriteOptions::default().try_with_compression(codec)?;
+    let hashing = Hashing {
+        to,
+        hash: Xxh3::new(),
+        count: 0,
+    };
+    let mut writer = FileWriter::try_new_with_options(hashing, &schema, options)?;
+    let count = particles.len();
+    // An empty frame still has one batch, so that every reader finds its columns.
+    for start in (0..count.max(1)).step_by(BATCH) {
+        let rows = start..(start + BATCH).min(count);
+        let slice = |(spec, bytes): &(ColumnSpec, &[u8])| {
+            let size = spec.kind.size();
+            array(spec.kind, &bytes[rows.start * size..rows.end * size])
+        };
+        writer.write(&RecordBatch::try_new(schema.clone(), columns.iter().map(slice).collect())?)?;
+    }
+    let hashing = writer.get_ref();
+    let checksum = format!("{} {:016x}", hashing.count, hashing.hash.digest());
+    writer.write_metadata(CHECKSUM, checksum);
+    writer.finish()?;
+    writer.into_inner()?.flush()?;
+    Ok(())
+}
+
+/// Reads a frame file.
+///
+/// # Errors
+/// If it cannot be read, is damaged, or lacks a column.
+pub fn read_frame(path: &Path) -> Result<Frame, FrameError> {
+    let bytes = barchan_base::mesh::read_file(path).map_err(|source| FrameError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    parse_frame(bytes).map_err(|reason| FrameError::Damaged {
+        path: path.to_owned(),
+        reason,
+    })
+}
+
+fn parse_frame(bytes: Vec<u8>) -> Result<Frame, String> {
+    let buffer = Buffer::from_vec(bytes);
+    let footer = checked_footer(&buffer)?;
+    let schema = footer.schema().ok_or("its footer has no schema")?;
+    let arrow_schema = try_fb_to_schema(schema).map_err(|e| e.to_string())?;
+    let decoder = FileDecoder::new(Arc::new(arrow_schema), footer.version());
+    let pairs = schema.custom_metadata();
+    let get = |key: &str| {
+        let pair = pairs.iter().flatten().find(|pair| pair.key() == Some(key))?;
+        pair.value().map(str::to_owned)
+    };
+    let meta = FrameMeta::from_pairs(get).ok_or("it lacks the frame's facts")?;
+    let mut particles = Particles::default();
+    for block in footer.recordBatches().iter().flatten() {
+        let length = block.metaDataLength() as usize + block.bodyLength() as usize;
+        let data = buffer.slice_with_length(block.offset() as usize, length);
+        let batch = decoder.read_record_batch(block, &data).map_err(|e| e.to_string())?;
+        append(&mut particles, &batch.ok_or("a batch is empty")?)?;
+    }
+    Ok(Frame { meta, particles })
+}
+
+/// Finds the footer, checks the checksum of all that precedes it, and that its blocks lie in the file.
+fn checked_footer(buffer: &Buffer) -> Result<arrow_ipc::Footer<'_>, String> {
+    let bytes = buffer.as_slice();
+    if bytes.len() < 20 || !bytes.starts_with(MAGIC) || !bytes.ends_with(MAGIC) {
+        return Err("it is not a whole Arrow file".into());
+    }
+    let trailer = bytes.len() - 10;
+    let length = i32::from_le_bytes(bytes[trailer..trailer + 4].try_into().expect("four bytes"));
+    let start = usize::try_from(length).ok().and_then(|length| trailer.checked_sub(length));
+    let footer = &bytes[start.ok_or("its footer has an impossible length")?..trailer];
+    let footer = arrow_ipc::root_as_footer(footer).map_err(|e| format!("its footer makes no sense: {e}"))?;
+    let pairs = footer.custom_metadata();
+    let mut pairs = pairs.iter().flatten();
+    let checksum = pairs.find(|pair| pair.key() == Some(CHECKSUM)).and_then(|pair| pair.value());
+    let (count, hash) = checksum.and_then(|text| text.split_once(' ')).ok_or("it has no checksum")?;
+    let count: usize = count.parse().map_err(|_| "its checksum makes no sense")?;
+    let covered = bytes.get(..count).ok_or("it is cut short")?;
+    if format!("{:016x}", xxh3_64(covered)) != hash {
+        return Err("its checksum does not match".into());
+    }
+    for block in footer.recordBatches().iter().flatten() {
+        let end = block
+            .offset()
+            .checked_add(i64::from(block.metaDataLength()))
+            .and_then(|end| end.checked_add(block.bodyLength()));
+        let inside = block.offset() >= 0
+            && block.metaDataLength() >= 0
+            && block.bodyLength() >= 0
+            && end.is_some_and(|end| end as u64 <= count as u64);
+        if !inside {
+            return Err("its footer points outside the file".into());
+        }
+    }
+    Ok(footer)
+}
+
+fn append(particles: &mut Particles, batch: &RecordBatch) -> Result<(), String> {
+    let column = |name: &str| batch.column_by_name(name).ok_or_else(|| format!("it lacks the column {name}"));
+    let wrong = |name: &str| format!("its column {name} has another type");
+    fn vectors(array: &ArrayRef) -> Option<Vec<Vec3>> {
+        let list = array.as_fixed_size_list_opt().filter(|list| list.value_length() == 3)?;
+        let values = list.values().as_primitive_opt::<Float32Type>()?.values();
+        let (triples, _) = values.as_chunks::<3>();
+        Some(triples.iter().map(|triple| Vec3::from_array(*triple)).collect())
+    }
+    let ids = column("id")?.as_primitive_opt::<UInt64Type>().ok_or_else(|| wrong("id"))?;
+    particles.id.extend(ids.values());
+    particles.position.extend(vectors(column("position")?).ok_or_else(|| wrong("position"))?);
+    particles.velocity.extend(vectors(column("velocity")?).ok_or_else(|| wrong("velocity"))?);
+    let floats = |name: &str| -> Result<&[f32], String> {
+        Ok(column(name)?.as_primitive_opt::<Float32Type>().ok_or_else(|| wrong(name))?.values())
+    };
+    particles.radius.extend(floats("radius")?);
+    particles.mass.extend(floats("mass")?);
+    let materials = column("material")?.as_primitive_opt::<UInt16Type>().ok_or_else(|| wrong("material"))?;
+    particles.material.extend(materials.values());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(count: usize) -> (FrameMeta, Particles) {
+        let mut particles = Particles::default();
+        particles.resize(count);
+        for i in 0..count {
+            particles.id[i] = i as u64;
+            particles.position[i] = Vec3::new(i as f32, 0.5, -1.0);
+            particles.velocity[i] = Vec3::splat(i as f32 * 0.1);
+            particles.mass[i] = 2.0;
+        }
+        let meta = FrameMeta {
+            frame: 12,
+            time: 0.5,
+            fps: 24.0,
+            scene: "sample".into(),
+            up: Vec3::Y,
+            gravity: Vec3::new(0.0, -9.81, 0.0),
+            materials: vec!["sand".into(), "gravel".into()],
+        };
+        (meta, particles)
+    }
+
+    fn bytes(count: usize, compression: Compression) -> Vec<u8> {
+        let (meta, particles) = sample(count);
+        let mut bytes = Vec::new();
+        write_frame(&mut bytes, &meta, &particles, compression).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn frames_come_back_as_they_went() {
+        for count in [0, 1, 1000, BATCH + 5] {
+            for compression in [Compression::None, Compression::Lz4, Compression::Zstd] {
+                let frame = parse_frame(bytes(count, compression)).unwrap();
+                let (meta, particles) = sample(count);
+                assert_eq!((frame.meta, frame.particles), (meta, particles));
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_frame_has_the_same_bytes() {
+        assert_eq!(bytes(5000, Compression::None), bytes(5000, Compression::None));
+    }
+
+    #[test]
+    fn damage_anywhere_before_the_footer_is_noticed() {
+        let whole = bytes(300, Compression::None);
+        for at in (0..whole.len() - 2500).step_by(101) {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            assert!(parse_frame(damaged).is_err(), "byte {at}");
+        }
+        for cut in [0, 8, 100, whole.len() / 2, whole.len() - 1] {
+            assert!(parse_frame(whole[..cut].to_vec()).is_err(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn hostile_frames_do_not_panic() {
+        let whole = bytes(60, Compression::None);
+        bolero::check!().with_iterations(4000).with_type::<(Vec<(u16, u8)>, u16, Vec<u8>)>().for_each(
+            |(edits, cut, noise)| {
+                let mut damaged = whole.clone();
+                // The footer is what no checksum covers: aim there.
+                let tail = damaged.len().saturating_sub(2500);
+                for (at, value) in edits {
+                    let at = tail + *at as usize % (damaged.len() - tail);
+                    damaged[at] = *value;
+                }
+                damaged.truncate(damaged.len() - *cut as usize % 3);
+                let _ = parse_frame(damaged);
+                let _ = parse_frame(noise.clone());
+            },
+        );
+    }
+}
