@@ -1,1 +1,5 @@
-fn main() {}
+//! The command `barchan`.
+
+fn main() -> std::process::ExitCode {
+    barchan::command::main(std::env::args_os())
+}

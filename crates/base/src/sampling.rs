@@ -111,32 +111,38 @@ fn blue_noise(shape: &Shape, bounds: Bounds, spacing: f32, random: Random) -> Ve
     let cell = disk / 3f32.sqrt();
     let size = (bounds.size() / cell).ceil().max(Vec3::ONE);
     let size = [size.x as usize, size.y as usize, size.z as usize];
-    let mut taken: Vec<Option<Vec3>> = vec![None; size[0] * size[1] * size[2]];
     let index = |c: [usize; 3]| c[0] + size[0] * (c[1] + size[1] * c[2]);
+    let corner = |c: [usize; 3]| bounds.min + Vec3::from_array(c.map(|c| c as f32)) * cell;
+    let mut colours = cells_by_colour(size, |c| shape.distance(corner(c) + 0.5 * cell) < 0.867 * cell);
+    let mut taken: Vec<Option<Vec3>> = vec![None; size[0] * size[1] * size[2]];
     for dart in 0..TRIES {
-        for colour in 0..COLOURS.pow(3) {
-            let offset = [colour % COLOURS, colour / COLOURS % COLOURS, colour / COLOURS / COLOURS];
-            let steps: [usize; 3] = std::array::from_fn(|a| (size[a] + COLOURS - 1 - offset[a]) / COLOURS);
-            let throw = |i: usize| {
-                let step = [i % steps[0], i / steps[0] % steps[1], i / steps[0] / steps[1]];
-                let at: [usize; 3] = std::array::from_fn(|a| offset[a] + COLOURS * step[a]);
-                let here = index(at);
-                if taken[here].is_some() {
-                    return None;
-                }
-                let corner = Vec3::from_array(at.map(|c| c as f32));
-                let point = bounds.min + (corner + random.in_cube(here as u64, 3 * dart)) * cell;
-                let free = neighbours(at, size).all(|c| taken[index(c)].is_none_or(|p| p.distance(point) >= disk));
-                (free && shape.contains(point)).then_some((here, point))
+        for cells in &mut colours {
+            let throw = |at: &[usize; 3]| {
+                let point = corner(*at) + random.in_cube(index(*at) as u64, 3 * dart) * cell;
+                let is_far = |c: [usize; 3]| taken[index(c)].is_none_or(|p| p.distance(point) >= disk);
+                (shape.contains(point) && neighbours(*at, size).all(is_far)).then_some(point)
             };
-            let hits: Vec<(usize, Vec3)> =
-                (0..steps.iter().product()).into_par_iter().filter_map(throw).collect();
-            for (here, point) in hits {
-                taken[here] = Some(point);
+            let hits: Vec<Option<Vec3>> = cells.par_iter().map(throw).collect();
+            for (at, hit) in cells.iter().zip(&hits) {
+                taken[index(*at)] = *hit;
             }
+            let mut hits = hits.iter();
+            cells.retain(|_| hits.next().is_some_and(Option::is_none));
         }
     }
     taken.into_iter().flatten().collect()
+}
+
+/// The cells that `wanted` accepts, sorted into colours whose cells are [`COLOURS`] apart.
+fn cells_by_colour(size: [usize; 3], wanted: impl Fn([usize; 3]) -> bool + Sync) -> Vec<Vec<[usize; 3]>> {
+    let cell = |i: usize| [i % size[0], i / size[0] % size[1], i / size[0] / size[1]];
+    let all: Vec<[usize; 3]> =
+        (0..size.iter().product()).into_par_iter().map(cell).filter(|c| wanted(*c)).collect();
+    let mut colours = vec![Vec::new(); COLOURS.pow(3)];
+    for c in all {
+        colours[c[0] % COLOURS + COLOURS * (c[1] % COLOURS + COLOURS * (c[2] % COLOURS))].push(c);
+    }
+    colours
 }
 
 /// The cells at most two away, in bounds.

@@ -1,0 +1,181 @@
+//! `barchan bench`: fixed work, measured.
+
+use super::machine::peak_memory;
+use super::say::{bytes, grouped, out, talk};
+use super::Failure;
+use barchan_base::Pose;
+use barchan_base::mesh::{Mesh, load_mesh};
+use barchan_base::sampling::Layout;
+use barchan_base::shape::{MeshShape, Shape};
+use barchan_sim::body::{Body, Form};
+use barchan_sim::model::{Air, Fill, Material, Model};
+use barchan_sim::scene::{Method, PRESETS};
+use barchan_sim::solver::Solver;
+use barchan_sim::start::start;
+use barchan_sim::state::State;
+use glam::{Quat, Vec3};
+use serde_json::json;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Arguments of `bench`.
+#[derive(clap::Args)]
+pub struct BenchArgs {
+    /// What to measure: ballistic
+    #[arg(value_parser = ["ballistic"])]
+    name: String,
+    /// Print JSON lines, the last one the headline
+    #[arg(long)]
+    json: bool,
+    /// Particles
+    #[arg(long, default_value_t = 10_000_000)]
+    particles: u64,
+    /// Steps
+    #[arg(long, default_value_t = 100)]
+    steps: u32,
+    /// Mesh to collide with [default: a knobbly ball of 70,000 triangles]
+    #[arg(long, value_name = "FILE")]
+    mesh: Option<PathBuf>,
+    /// Threads to use [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+/// Length of a step [s]: five to a frame of 24 a second.
+const STEP: f64 = 1.0 / 120.0;
+const FPS: f64 = 24.0;
+/// Edge of the cube of grains [m]; the mesh in its middle is half as large.
+const EDGE: f32 = 2.0;
+
+/// Runs `bench`.
+pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
+    if let Some(threads) = args.threads {
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
+    }
+    if args.particles == 0 || args.steps == 0 {
+        return Err(Failure::Input("--particles and --steps must be at least 1".into()));
+    }
+    let mesh = match &args.mesh {
+        Some(path) => load_mesh(path).map_err(Failure::input)?,
+        None => knobbly_ball(),
+    };
+    let prepared = Instant::now();
+    let collider = collider(mesh)?;
+    talk(&format!("distances sampled in {:.2} s", prepared.elapsed().as_secs_f64()));
+    let air = Air {
+        density: 1.204,
+        viscosity: 1.82e-5,
+        wind: Vec3::new(3.0, 0.0, 0.0),
+    };
+    // Side figures with a tenth of the work, then the headline.
+    let few = (args.steps / 10).max(1);
+    measure("ballistic, no collider", &model(None, None, args.particles), few, args.json)?;
+    measure("ballistic, mesh, air", &model(Some(&collider), Some(air), args.particles), few, args.json)?;
+    measure("ballistic", &model(Some(&collider), None, args.particles), args.steps, args.json)
+}
+
+fn collider(mesh: Mesh) -> Result<Shape, Failure> {
+    let bounds = mesh.bounds();
+    let scale = 0.5 * EDGE / bounds.size().max_element();
+    let centre = 0.5 * (bounds.min + bounds.max);
+    let shape = MeshShape::new(mesh, MeshShape::sensible_cell(bounds, 0.0)).map_err(Failure::input)?;
+    Ok(Shape::Mesh(Arc::new(shape)).placed(Pose::new(-centre * scale, Quat::IDENTITY), scale))
+}
+
+fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
+    let sand = &PRESETS["dry-sand"];
+    let cube = Shape::Cuboid { half: Vec3::splat(0.5 * EDGE) };
+    let hole: f64 = collider.map_or(0.0, Shape::estimate_volume);
+    let volume = f64::from(EDGE).powi(3) - hole;
+    let body = |shape: &Shape| Body {
+        name: "mesh".into(),
+        form: Form::Static(Arc::new(shape.clone())),
+        friction: 0.5,
+        restitution: None,
+    };
+    Model {
+        up: Vec3::Y,
+        gravity: Vec3::new(0.0, -9.81, 0.0),
+        seed: 1,
+        resolution: (volume / particles as f64).cbrt() as f32,
+        materials: vec![Material {
+            name: "sand".into(),
+            density: sand.density.value.si,
+            grain_density: sand.grain_density.value.si,
+            grain_size: sand.grain_size.value.si,
+            friction_angle: sand.friction_angle.value.si,
+            cohesion: 0.0,
+            restitution: sand.restitution.value.si,
+            color: [0.5; 3],
+        }],
+        fills: vec![Fill {
+            material: 0,
+            shape: Shape::Difference(Box::new(cube), collider.cloned().into_iter().collect()),
+            velocity: Vec3::ZERO,
+            layout: Layout::Jittered,
+        }],
+        emitters: vec![],
+        sinks: vec![],
+        bodies: collider.into_iter().map(body).collect(),
+        air,
+    }
+}
+
+fn measure(name: &str, model: &Model, steps: u32, as_json: bool) -> Result<(), Failure> {
+    let mut state = start(model, FPS, &[]).map_err(Failure::input)?;
+    let mut solver = barchan_solvers::solver(Method::Ballistic);
+    take_step(&mut *solver, model, &mut state)?; // warm up
+    let began = Instant::now();
+    let mut contacts = 0.0;
+    for _ in 0..steps {
+        contacts += take_step(&mut *solver, model, &mut state)?;
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    let particles = state.particles.len();
+    let rate = particles as f64 * f64::from(steps) / seconds;
+    let per_frame = seconds / f64::from(steps) / STEP / FPS;
+    let memory = peak_memory().unwrap_or(0.0) / particles as f64;
+    if as_json {
+        let line = json!({
+            "name": name, "particles": particles, "threads": rayon::current_num_threads(), "steps": steps,
+            "particle_steps_per_second": rate, "seconds_per_frame": per_frame, "bytes_per_particle": memory,
+            "contacts": contacts,
+        });
+        out(&line.to_string());
+    } else {
+        out(&format!(
+            "{name:24} {} particles  {} particle-steps/s  {per_frame:.3} s a frame  {} a particle at most  {} contacts",
+            grouped(particles as f64),
+            grouped(rate),
+            bytes(memory),
+            grouped(contacts)
+        ));
+    }
+    Ok(())
+}
+
+/// One step, and how many contacts it had.
+fn take_step(solver: &mut dyn Solver, model: &Model, state: &mut State) -> Result<f64, Failure> {
+    let step = state.clock.plan(STEP);
+    state.solids.place(model, step.start, step.end).map_err(Failure::run)?;
+    let report = solver.step(model, state, step.dt).map_err(Failure::run)?;
+    state.clock.advance(&step);
+    Ok(report.measures.iter().find(|(name, _)| *name == "contacts").map_or(0.0, |(_, count)| *count))
+}
+
+/// A ball with bumps, as many triangles as the Stanford bunny.
+fn knobbly_ball() -> Mesh {
+    const RINGS: u32 = 132;
+    let place = |i: u32, j: u32| {
+        let theta = i as f32 / RINGS as f32 * std::f32::consts::PI;
+        let phi = j as f32 / RINGS as f32 * std::f32::consts::PI;
+        let radius = 1.0 + 0.12 * (5.0 * theta).sin() * (4.0 * phi).cos() * theta.sin();
+        Vec3::new(theta.sin() * phi.cos(), theta.cos(), -theta.sin() * phi.sin()) * radius
+    };
+    let vertices = (0..=RINGS).flat_map(|i| (0..2 * RINGS).map(move |j| place(i, j))).collect();
+    let at = |i: u32, j: u32| i * 2 * RINGS + j % (2 * RINGS);
+    let quads = (0..RINGS).flat_map(|i| (0..2 * RINGS).map(move |j| [at(i, j), at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)]));
+    let triangles = quads.flat_map(|[a, b, c, d]| [[a, b, c], [a, c, d]]).collect();
+    Mesh::new(vertices, triangles).expect("a ball is a mesh")
+}

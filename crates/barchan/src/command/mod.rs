@@ -1,0 +1,158 @@
+//! The command line: what was typed becomes a job, a job becomes an exit code.
+//!
+//! Results go to stdout, talk to stderr. Exit codes: 0 done, 1 the run failed, 2 wrong use or bad input.
+
+mod bench;
+mod check;
+mod export;
+mod frames;
+mod info;
+mod machine;
+mod new;
+mod progress;
+mod run;
+mod say;
+mod stats;
+
+use barchan_sim::scene::{self, Scene, SceneError};
+use clap::{Parser, Subcommand};
+use frames::FrameRange;
+use say::{out, talk};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Simulates granular material: sand, gravel, soil, grain, and the water they meet.
+#[derive(Parser)]
+#[command(name = "barchan", version, max_term_width = 100, after_help = "Exit codes: 0 done, 1 the run failed or was interrupted, 2 wrong use or bad input.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Simulate a scene; given again, go on where it stopped
+    Run(run::RunArgs),
+    /// Check a scene and estimate particles, memory, time and disk, without running it
+    Check(check::CheckArgs),
+    /// List the gallery scenes, or copy one to start from
+    New(new::NewArgs),
+    /// Tell what is in a run's folder, or list the material presets
+    Info(info::InfoArgs),
+    /// Print figures about each frame
+    Stats(stats::StatsArgs),
+    /// Write frames as files for other programs
+    Export(export::ExportArgs),
+    /// Measure speed and memory
+    Bench(bench::BenchArgs),
+    /// Print the JSON Schema of scene files, for editors
+    Schema,
+}
+
+/// A scene and changes to it.
+#[derive(clap::Args)]
+struct SceneArgs {
+    /// The scene file
+    scene: PathBuf,
+    /// Change a key of the scene, as in --set solver.resolution="4 mm" or --set body.0.friction=0.4
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Threads to use [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+/// Which frames of a run.
+#[derive(clap::Args)]
+struct FramesArg {
+    /// Only these frames, as 10, 10..20, 10.. or ..20 (both ends included)
+    #[arg(long, value_name = "A..B")]
+    frames: Option<FrameRange>,
+}
+
+/// Why a command did not do what was asked.
+enum Failure {
+    /// Bad input or wrong use: exit code 2.
+    Input(String),
+    /// A bad scene: exit code 2.
+    Scene(SceneError),
+    /// The run failed or was interrupted: exit code 1.
+    Run(String),
+}
+
+impl Failure {
+    fn input(error: impl std::fmt::Display) -> Self {
+        Self::Input(error.to_string())
+    }
+
+    fn run(error: impl std::fmt::Display) -> Self {
+        Self::Run(error.to_string())
+    }
+}
+
+impl SceneArgs {
+    fn load(&self) -> Result<Scene, Failure> {
+        scene::load(&self.scene, &self.set).map_err(Failure::Scene)
+    }
+
+    /// Sets up the threads that all parallel loops use; returns how many.
+    fn start_threads(&self) -> usize {
+        if let Some(threads) = self.threads {
+            // Fails only if a pool was made before, which no command does.
+            let _ = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
+        }
+        rayon::current_num_threads()
+    }
+}
+
+/// Where a scene's run goes if nobody says.
+fn default_folder(scene: &Scene) -> PathBuf {
+    Path::new("out").join(&scene.name)
+}
+
+/// Runs the command line `args`, the program's name first.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are results; everything else is wrong use.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let result = match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::check(&args),
+        Command::New(args) => new::new(&args),
+        Command::Info(args) => info::info(&args),
+        Command::Stats(args) => stats::stats(&args),
+        Command::Export(args) => export::export(&args),
+        Command::Bench(args) => bench::bench(&args),
+        Command::Schema => {
+            out(&serde_json::to_string_pretty(&scene::schema()).expect("a schema is JSON"));
+            Ok(())
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Run(message)) => {
+            talk(&format!("error: {message}"));
+            ExitCode::from(1)
+        }
+        Err(Failure::Input(message)) => {
+            talk(&format!("error: {message}"));
+            ExitCode::from(2)
+        }
+        Err(Failure::Scene(error)) => {
+            let count = error.problems.len();
+            for problem in error.problems {
+                talk(&format!("{:?}", miette::Report::new(problem)));
+            }
+            if count > 1 {
+                talk(&format!("{count} problems in the scene"));
+            }
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! `barchan run`: a scene becomes a folder of frames; given again, it goes on.
+
+use super::check::{admit, estimate_run};
+use super::frames::FrameRange;
+use super::progress::{FrameDone, Progress, Voice};
+use super::say::{duration, out, talk};
+use super::{Failure, SceneArgs, default_folder};
+use barchan_out::cache::{CacheRecorder, Record, RunFolder};
+use barchan_sim::coupling::Coupling;
+use barchan_sim::run::{Outcome, Run, RunError};
+use barchan_sim::scene::{Format, Scene};
+use barchan_sim::solver::Solver;
+use barchan_sim::start::start;
+use barchan_sim::state::State;
+use serde_json::json;
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Arguments of `run`.
+#[derive(clap::Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    scene: SceneArgs,
+    /// Folder of the run [default: out/NAME]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Stop after frame B; the scene's own number of frames if left out
+    #[arg(long, value_name = "A..B")]
+    frames: Option<FrameRange>,
+    /// Throw away an earlier run in the folder and start over
+    #[arg(long)]
+    fresh: bool,
+    /// Tell of each frame as a line of JSON on stdout
+    #[arg(long)]
+    json: bool,
+    /// Say nothing but errors
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Tell of each step
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+impl RunArgs {
+    fn voice(&self) -> Voice {
+        match (self.quiet, self.verbose) {
+            (true, _) => Voice::Quiet,
+            (_, true) => Voice::Verbose,
+            _ => Voice::Normal,
+        }
+    }
+}
+
+/// Set by Ctrl-C.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Everything a run is made of.
+struct Job {
+    scene: Scene,
+    folder: Arc<RunFolder>,
+    solver: Box<dyn Solver>,
+    state: State,
+    last: u32,
+    threads: usize,
+    resumed: bool,
+}
+
+/// Runs `run`.
+pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    let mut job = prepare(args)?;
+    watch_for_interrupts();
+    let total = f64::from(job.state.clock.frame);
+    let finished = job.state.clock.frame >= job.last;
+    let progress = RefCell::new(Progress::new("run", job.state.clock.frame, job.last, args.voice(), args.json));
+    if finished {
+        progress.borrow().say(&format!("all {total} frames are there already; add --fresh to make them again"));
+    } else if job.resumed {
+        progress.borrow().say(&format!("going on after frame {total} of {}", job.last));
+    }
+    job.record("running", 0.0)?;
+    let result = simulate(&mut job, &progress);
+    let progress = progress.into_inner();
+    progress.finish();
+    let outcome = result.map_err(|error| with_way_back(&job, error))?;
+    let status = if outcome == Outcome::Done { "done" } else { "interrupted" };
+    job.record(status, progress.seconds())?;
+    if outcome == Outcome::Interrupted {
+        let frame = job.state.clock.frame;
+        return Err(Failure::Run(format!(
+            "interrupted after frame {frame} of {}; the state is saved in {}. Give the same command again to go on",
+            job.last,
+            job.folder.path().display()
+        )));
+    }
+    export_all(&job, &progress)?;
+    report_done(&job, args, &progress);
+    Ok(())
+}
+
+fn prepare(args: &RunArgs) -> Result<Job, Failure> {
+    let threads = args.scene.start_threads();
+    let mut scene = args.scene.load()?;
+    let solver = barchan_solvers::solver(scene.method);
+    let path = args.output.clone().unwrap_or_else(|| default_folder(&scene));
+    let last = args.frames.and_then(|range| range.last).unwrap_or(scene.frames);
+    scene.frames = last;
+    admit(&scene, &estimate_run(&scene, &*solver, threads), &path)?;
+    let folder = RunFolder::prepare(&path, &scene, args.fresh).map_err(Failure::input)?;
+    let resumed = folder.resume(&scene, solver.columns()).map_err(Failure::run)?;
+    let was_resumed = resumed.is_some();
+    let state = match resumed {
+        Some((state, coupling, refused)) => {
+            for reason in refused {
+                talk(&format!("warning: {reason}; going back to the checkpoint before it"));
+            }
+            if !().restore(&coupling) {
+                return Err(Failure::Run("the checkpoint holds bodies that this version cannot move; add --fresh to start over".into()));
+            }
+            folder.rewind_report(state.clock.step).map_err(Failure::run)?;
+            state
+        }
+        None => start(&scene.model, scene.fps, solver.columns()).map_err(Failure::input)?,
+    };
+    check_first_frame(args.frames, &state)?;
+    Ok(Job {
+        scene,
+        folder: Arc::new(folder),
+        solver,
+        state,
+        last,
+        threads,
+        resumed: was_resumed,
+    })
+}
+
+/// Frames follow from each other: a range cannot begin in the future.
+fn check_first_frame(frames: Option<FrameRange>, state: &State) -> Result<(), Failure> {
+    match frames {
+        Some(range) if range.first > state.clock.frame + 1 => Err(Failure::Input(format!(
+            "frame {} follows from the frames before it, of which only {} are there; run --frames ..{} first",
+            range.first,
+            state.clock.frame,
+            range.first - 1
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn simulate(job: &mut Job, progress: &RefCell<Progress>) -> Result<Outcome, RunError> {
+    let mut recorder = CacheRecorder::new(
+        job.folder.clone(),
+        &job.scene,
+        |line| progress.borrow_mut().step(line.step, line.time, line.dt, line.particles),
+        |state, line| {
+            progress.borrow_mut().frame(&FrameDone {
+                frame: state.clock.frame,
+                time: line.time,
+                particles: line.particles,
+            });
+        },
+    );
+    if !job.resumed {
+        recorder.start(&job.state, &().save())?;
+    }
+    let mut run = Run {
+        model: &job.scene.model,
+        solver: &mut *job.solver,
+        coupling: &mut (),
+        max_step: job.scene.max_step,
+        stop: &STOP,
+    };
+    let outcome = run.until(job.last, &mut job.state, &mut recorder);
+    // What is under way must reach the disk even if the run failed; the run's own error comes first.
+    let written = recorder.finish();
+    let outcome = outcome?;
+    written?;
+    Ok(outcome)
+}
+
+/// A failed run's error, with the command that leads back to just before it.
+fn with_way_back(job: &Job, error: RunError) -> Failure {
+    let hint = match &error {
+        RunError::Record(_) => String::new(),
+        RunError::Step { frame, .. } => format!(
+            "\nthe frames before it are whole; to look closer: barchan run {} --frames ..{} -v",
+            job.scene.path.display(),
+            frame
+        ),
+        RunError::Body(_) => "\nthe frames before it are whole; mend the file and give the same command again".into(),
+    };
+    Failure::Run(format!("{error}{hint}"))
+}
+
+impl Job {
+    fn record(&self, status: &'static str, wall_seconds: f64) -> Result<(), Failure> {
+        let record = Record {
+            scene: &self.scene,
+            threads: self.threads,
+            status,
+            frames_done: self.state.clock.frame,
+            particles: self.state.particles.len(),
+            wall_seconds,
+            tally: json!(self.state.tally),
+        };
+        self.folder.write_record(&record).map_err(Failure::run)
+    }
+}
+
+fn watch_for_interrupts() {
+    // Fails only if a handler is set already, which no command does.
+    let _ = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            // Asked twice: go at once. What is on disk is whole.
+            std::process::exit(1);
+        }
+    });
+}
+
+fn export_all(job: &Job, progress: &Progress) -> Result<(), Failure> {
+    for &format in &job.scene.exports {
+        let frames = job.folder.frames().map_err(Failure::run)?;
+        let to = job.folder.path().join("export").join(format.word());
+        progress.say(&format!("exporting {} frames to {}", frames.len(), to.display()));
+        barchan_out::export::export(&job.folder, &frames, format, &to, |_| {}).map_err(Failure::run)?;
+    }
+    Ok(())
+}
+
+fn report_done(job: &Job, args: &RunArgs, progress: &Progress) {
+    let (particles, quarantined) = (job.state.particles.len(), job.state.tally.quarantined);
+    if args.json {
+        let line = json!({
+            "event": "done", "frames": job.last, "particles": particles, "seconds": progress.seconds(),
+            "quarantined": quarantined, "folder": job.folder.path().display().to_string(),
+        });
+        out(&line.to_string());
+        return;
+    }
+    if quarantined > 0 {
+        progress.say(&format!("warning: {quarantined} particles were lost and taken out; report.jsonl tells their ids"));
+    }
+    let formats: Vec<&str> = Format::WORDS.to_vec();
+    progress.say(&format!(
+        "{} frames in {}: {}\n  look:   barchan stats {}\n  export: barchan export {} --format {} -o DIR",
+        job.last,
+        duration(progress.seconds()),
+        job.folder.path().display(),
+        job.folder.path().display(),
+        job.folder.path().display(),
+        formats.join("|")
+    ));
+}
