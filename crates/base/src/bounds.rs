@@ -77,7 +77,16 @@ impl Bounds {
 
     /// Distance [m] from `point` to the box, zero inside.
     pub fn distance(self, point: Vec3) -> f32 {
-        (self.min - point).max(point - self.max).max(Vec3::ZERO).length()
+        self.distance_squared(point).sqrt()
+    }
+
+    /// Squared distance [m²] from `point` to the box, zero inside.
+    #[inline]
+    pub fn distance_squared(self, point: Vec3) -> f32 {
+        (self.min - point)
+            .max(point - self.max)
+            .max(Vec3::ZERO)
+            .length_squared()
     }
 
     /// The eight corners; infinite ones included.

@@ -53,9 +53,17 @@ impl Kind {
 
     /// The kind with this [`name`](Self::name).
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::F32, Self::F64, Self::Vec3, Self::Mat3, Self::U16, Self::U32, Self::U64]
-            .into_iter()
-            .find(|kind| kind.name() == name)
+        [
+            Self::F32,
+            Self::F64,
+            Self::Vec3,
+            Self::Mat3,
+            Self::U16,
+            Self::U32,
+            Self::U64,
+        ]
+        .into_iter()
+        .find(|kind| kind.name() == name)
     }
 }
 
@@ -156,7 +164,8 @@ impl AnyColumn for Column {
         let size = self.spec.kind.size();
         let mut kept = 0;
         for (index, _) in keep.iter().enumerate().filter(|(_, keep)| **keep) {
-            self.bytes.copy_within(index * size..(index + 1) * size, kept * size);
+            self.bytes
+                .copy_within(index * size..(index + 1) * size, kept * size);
             kept += 1;
         }
         self.bytes.truncate(kept * size);
@@ -295,7 +304,10 @@ mod tests {
         assert_eq!(things.id, ids);
         for (i, &id) in ids.iter().enumerate() {
             assert_eq!(things.place[i], Vec3::splat(id as f32));
-            assert_eq!(things.extra[0].get::<f32>(i).to_bits(), (id as f32 * 10.0).to_bits());
+            assert_eq!(
+                things.extra[0].get::<f32>(i).to_bits(),
+                (id as f32 * 10.0).to_bits()
+            );
         }
     }
 
@@ -312,8 +324,14 @@ mod tests {
     fn raw_lists_names_units_and_bytes() {
         let things = four();
         let raw = things.raw();
-        assert_eq!(raw.iter().map(|(spec, _)| spec.name).collect::<Vec<_>>(), ["place", "id", "heat"]);
+        assert_eq!(
+            raw.iter().map(|(spec, _)| spec.name).collect::<Vec<_>>(),
+            ["place", "id", "heat"]
+        );
         assert_eq!(raw[0].0.unit, "m");
-        assert!(raw.iter().all(|(spec, bytes)| bytes.len() == 4 * spec.kind.size()));
+        assert!(
+            raw.iter()
+                .all(|(spec, bytes)| bytes.len() == 4 * spec.kind.size())
+        );
     }
 }

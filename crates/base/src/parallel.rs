@@ -32,8 +32,18 @@ mod tests {
     fn sums_do_not_depend_on_the_number_of_threads() {
         let values: Vec<f32> = (0..50_000).map(|i| (i as f32).sin()).collect();
         let sum = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| fold_chunks(values.len(), 0.0f32, |range| values[range].iter().sum(), |a, b| a + b))
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
+            pool.install(|| {
+                fold_chunks(
+                    values.len(),
+                    0.0f32,
+                    |range| values[range].iter().sum(),
+                    |a, b| a + b,
+                )
+            })
         };
         assert_eq!(sum(1).to_bits(), sum(2).to_bits());
         assert_eq!(sum(1).to_bits(), sum(5).to_bits());
@@ -43,7 +53,10 @@ mod tests {
     fn chunks_cover_everything_once() {
         for len in [0, 1, CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK] {
             let ranges: Vec<_> = chunks(len).collect();
-            assert_eq!(ranges.iter().map(ExactSizeIterator::len).sum::<usize>(), len);
+            assert_eq!(
+                ranges.iter().map(ExactSizeIterator::len).sum::<usize>(),
+                len
+            );
             assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
         }
     }

@@ -62,7 +62,10 @@ mod tests {
 
     #[test]
     fn local_and_world_are_inverse() {
-        let pose = Pose::new(Vec3::new(1.0, -2.0, 3.0), Quat::from_rotation_z(0.7) * Quat::from_rotation_x(-1.1));
+        let pose = Pose::new(
+            Vec3::new(1.0, -2.0, 3.0),
+            Quat::from_rotation_z(0.7) * Quat::from_rotation_x(-1.1),
+        );
         let point = Vec3::new(0.3, 5.0, -2.0);
         assert!((pose.local_point(pose.point(point)) - point).length() < 1e-5); // a few roundings at 5 m
         assert!((pose.vector(pose.local_vector(point)) - point).length() < 1e-5);

@@ -31,9 +31,9 @@ impl Random {
 
     /// 64 random bits for `index`; `lane` tells the numbers of one index apart.
     pub fn bits(&self, index: u64, lane: u32) -> u64 {
-        mix(self
-            .key
-            .wrapping_add(mix(index.wrapping_mul(GOLDEN) ^ u64::from(lane).rotate_left(48))))
+        mix(self.key.wrapping_add(mix(
+            index.wrapping_mul(GOLDEN) ^ u64::from(lane).rotate_left(48)
+        )))
     }
 
     /// A uniform number in [0, 1).
@@ -86,7 +86,13 @@ mod tests {
     #[test]
     fn streams_lanes_and_seeds_differ() {
         let bits = |seed, stream, index, lane| Random::new(seed, stream).bits(index, lane);
-        let all = [bits(1, 2, 3, 0), bits(1, 2, 3, 1), bits(1, 2, 4, 0), bits(1, 3, 3, 0), bits(2, 2, 3, 0)];
+        let all = [
+            bits(1, 2, 3, 0),
+            bits(1, 2, 3, 1),
+            bits(1, 2, 4, 0),
+            bits(1, 3, 3, 0),
+            bits(2, 2, 3, 0),
+        ];
         for (i, a) in all.iter().enumerate() {
             assert!(!all[i + 1..].contains(a));
         }

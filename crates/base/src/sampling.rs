@@ -1,8 +1,8 @@
 //! Points inside a shape: on a lattice, jittered from it, or as blue noise. The same seed gives the same points.
 
+use crate::Bounds;
 use crate::random::Random;
 use crate::shape::Shape;
-use crate::Bounds;
 use glam::{IVec3, Vec3};
 use rayon::prelude::*;
 
@@ -35,7 +35,12 @@ pub const MOST_POINTS: f64 = 4.0e9;
 ///
 /// # Errors
 /// If the shape is unbounded or would need more than [`MOST_POINTS`].
-pub fn fill(shape: &Shape, spacing: f32, layout: Layout, random: Random) -> Result<Vec<Vec3>, FillError> {
+pub fn fill(
+    shape: &Shape,
+    spacing: f32,
+    layout: Layout,
+    random: Random,
+) -> Result<Vec<Vec3>, FillError> {
     let bounds = shape.bounds();
     if bounds.is_empty() {
         return Ok(Vec::new());
@@ -45,12 +50,18 @@ pub fn fill(shape: &Shape, spacing: f32, layout: Layout, random: Random) -> Resu
     }
     let cells = (bounds.size() / spacing).as_dvec3() + 1.0;
     // Cubes are numbered by 32-bit coordinates; shapes far larger than their spacing are refused before that ends.
-    if cells.max_element() > 1e9 || shape.estimate_volume() / f64::from(spacing).powi(3) > MOST_POINTS {
-        return Err(FillError::TooMany(shape.estimate_volume() / f64::from(spacing).powi(3)));
+    if cells.max_element() > 1e9
+        || shape.estimate_volume() / f64::from(spacing).powi(3) > MOST_POINTS
+    {
+        return Err(FillError::TooMany(
+            shape.estimate_volume() / f64::from(spacing).powi(3),
+        ));
     }
     Ok(match layout {
         Layout::Lattice => lattice(shape, bounds, spacing, |_| Vec3::splat(0.5)),
-        Layout::Jittered => lattice(shape, bounds, spacing, |cube| random.in_cube(cube_index(cube), 0)),
+        Layout::Jittered => lattice(shape, bounds, spacing, |cube| {
+            random.in_cube(cube_index(cube), 0)
+        }),
         Layout::BlueNoise => blue_noise(shape, bounds, spacing, random),
     })
 }
@@ -69,7 +80,12 @@ fn cube_index(cube: IVec3) -> u64 {
 const BLOCK: i32 = 8;
 
 /// One candidate a cube, at `place` in it; those inside the shape are kept, in block order.
-fn lattice(shape: &Shape, bounds: Bounds, spacing: f32, place: impl Fn(IVec3) -> Vec3 + Sync) -> Vec<Vec3> {
+fn lattice(
+    shape: &Shape,
+    bounds: Bounds,
+    spacing: f32,
+    place: impl Fn(IVec3) -> Vec3 + Sync,
+) -> Vec<Vec3> {
     let first = (bounds.min / spacing).floor().as_ivec3();
     let last = (bounds.max / spacing).floor().as_ivec3();
     let blocks = (last - first) / BLOCK + 1;
@@ -113,13 +129,16 @@ fn blue_noise(shape: &Shape, bounds: Bounds, spacing: f32, random: Random) -> Ve
     let size = [size.x as usize, size.y as usize, size.z as usize];
     let index = |c: [usize; 3]| c[0] + size[0] * (c[1] + size[1] * c[2]);
     let corner = |c: [usize; 3]| bounds.min + Vec3::from_array(c.map(|c| c as f32)) * cell;
-    let mut colours = cells_by_colour(size, |c| shape.distance(corner(c) + 0.5 * cell) < 0.867 * cell);
+    let mut colours = cells_by_colour(size, |c| {
+        shape.distance(corner(c) + 0.5 * cell) < 0.867 * cell
+    });
     let mut taken: Vec<Option<Vec3>> = vec![None; size[0] * size[1] * size[2]];
     for dart in 0..TRIES {
         for cells in &mut colours {
             let throw = |at: &[usize; 3]| {
                 let point = corner(*at) + random.in_cube(index(*at) as u64, 3 * dart) * cell;
-                let is_far = |c: [usize; 3]| taken[index(c)].is_none_or(|p| p.distance(point) >= disk);
+                let is_far =
+                    |c: [usize; 3]| taken[index(c)].is_none_or(|p| p.distance(point) >= disk);
                 (shape.contains(point) && neighbours(*at, size).all(is_far)).then_some(point)
             };
             let hits: Vec<Option<Vec3>> = cells.par_iter().map(throw).collect();
@@ -134,10 +153,16 @@ fn blue_noise(shape: &Shape, bounds: Bounds, spacing: f32, random: Random) -> Ve
 }
 
 /// The cells that `wanted` accepts, sorted into colours whose cells are [`COLOURS`] apart.
-fn cells_by_colour(size: [usize; 3], wanted: impl Fn([usize; 3]) -> bool + Sync) -> Vec<Vec<[usize; 3]>> {
+fn cells_by_colour(
+    size: [usize; 3],
+    wanted: impl Fn([usize; 3]) -> bool + Sync,
+) -> Vec<Vec<[usize; 3]>> {
     let cell = |i: usize| [i % size[0], i / size[0] % size[1], i / size[0] / size[1]];
-    let all: Vec<[usize; 3]> =
-        (0..size.iter().product()).into_par_iter().map(cell).filter(|c| wanted(*c)).collect();
+    let all: Vec<[usize; 3]> = (0..size.iter().product())
+        .into_par_iter()
+        .map(cell)
+        .filter(|c| wanted(*c))
+        .collect();
     let mut colours = vec![Vec::new(); COLOURS.pow(3)];
     for c in all {
         colours[c[0] % COLOURS + COLOURS * (c[1] % COLOURS + COLOURS * (c[2] % COLOURS))].push(c);
@@ -184,7 +209,8 @@ mod tests {
             let ratio = points.len() as f64 / expected;
             assert!((ratio - 1.0).abs() < 0.02, "{layout:?}: {ratio}");
             assert!(points.iter().all(|p| p.length() < 0.5));
-            let centre = points.iter().map(|p| p.as_dvec3()).sum::<glam::DVec3>() / points.len() as f64;
+            let centre =
+                points.iter().map(|p| p.as_dvec3()).sum::<glam::DVec3>() / points.len() as f64;
             assert!(centre.length() < 0.003, "{layout:?}: {centre}"); // 0.25 / √65,000, thrice
         }
     }
@@ -193,7 +219,10 @@ mod tests {
     fn points_do_not_depend_on_threads_but_on_the_seed() {
         for layout in LAYOUTS {
             let on = |threads: usize, seed| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let pool = rayon::ThreadPoolBuilder::new()
+                    .num_threads(threads)
+                    .build()
+                    .unwrap();
                 pool.install(|| fill(&ball(), 0.05, layout, Random::new(seed, 0)).unwrap())
             };
             assert_eq!(on(1, 1), on(3, 1));
@@ -205,7 +234,11 @@ mod tests {
     fn blue_noise_keeps_its_distance() {
         let points = fill(&ball(), 0.1, Layout::BlueNoise, Random::new(1, 0)).unwrap();
         for (i, a) in points.iter().enumerate() {
-            assert!(points[i + 1..].iter().all(|b| a.distance(*b) >= 0.999 * DISK * 0.1));
+            assert!(
+                points[i + 1..]
+                    .iter()
+                    .all(|b| a.distance(*b) >= 0.999 * DISK * 0.1)
+            );
         }
     }
 
@@ -227,7 +260,12 @@ mod tests {
     fn endless_and_enormous_fills_are_refused() {
         let random = Random::new(1, 0);
         let ground = Shape::HalfSpace { normal: Vec3::Y };
-        assert_eq!(fill(&ground, 0.1, Layout::Lattice, random), Err(FillError::Unbounded));
-        assert!(matches!(fill(&ball(), 1e-4, Layout::Jittered, random), Err(FillError::TooMany(n)) if n > 5e11));
+        assert_eq!(
+            fill(&ground, 0.1, Layout::Lattice, random),
+            Err(FillError::Unbounded)
+        );
+        assert!(
+            matches!(fill(&ball(), 1e-4, Layout::Jittered, random), Err(FillError::TooMany(n)) if n > 5e11)
+        );
     }
 }

@@ -11,13 +11,20 @@ const PREFIX: &str = ".part-";
 ///
 /// # Errors
 /// What `fill` or the disk says.
-pub fn write(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+pub fn write(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    let part = tempfile::Builder::new().prefix(PREFIX).tempfile_in(folder)?;
+    let part = tempfile::Builder::new()
+        .prefix(PREFIX)
+        .tempfile_in(folder)?;
     let (file, part) = part.into_parts();
     let mut writer = BufWriter::with_capacity(1 << 20, file);
     fill(&mut writer)?;
-    let file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let file = writer
+        .into_inner()
+        .map_err(io::IntoInnerError::into_error)?;
     make_readable(&file)?;
     file.sync_all()?;
     part.persist(path).map_err(|error| error.error)?;
@@ -50,7 +57,9 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Removes what a crash left half written in `folder`.
 pub fn sweep(folder: &Path) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
     for entry in entries.flatten() {
         if entry.file_name().to_string_lossy().starts_with(PREFIX) {
             let _ = std::fs::remove_file(entry.path());

@@ -62,7 +62,10 @@ impl Track {
         }
         Self {
             times: keys.iter().map(|(time, _)| *time).collect(),
-            positions: keys.iter().map(|(_, pose)| pose.position.as_dvec3()).collect(),
+            positions: keys
+                .iter()
+                .map(|(_, pose)| pose.position.as_dvec3())
+                .collect(),
             rotations,
             interpolation,
         }
@@ -87,7 +90,12 @@ impl Track {
             Interpolation::Smooth => {
                 // Cubic Hermite with Catmull–Rom slopes; the ends start and stop at rest.
                 let (f2, f3) = (f * f, f * f * f);
-                let weights = [2.0 * f3 - 3.0 * f2 + 1.0, f3 - 2.0 * f2 + f, 3.0 * f2 - 2.0 * f3, f3 - f2];
+                let weights = [
+                    2.0 * f3 - 3.0 * f2 + 1.0,
+                    f3 - 2.0 * f2 + f,
+                    3.0 * f2 - 2.0 * f3,
+                    f3 - f2,
+                ];
                 let position = self.positions[a] * weights[0]
                     + self.slope(a, |i| self.positions[i]) * (weights[1] * span)
                     + self.positions[b] * weights[2]
@@ -97,7 +105,10 @@ impl Track {
                     + self.slope(a, turn) * (weights[1] * span)
                     + turn(b) * weights[2]
                     + self.slope(b, turn) * (weights[3] * span);
-                Pose::new(position.as_vec3(), Quat::from_vec4(rotation.as_vec4()).normalize())
+                Pose::new(
+                    position.as_vec3(),
+                    Quat::from_vec4(rotation.as_vec4()).normalize(),
+                )
             }
         }
     }
@@ -148,7 +159,9 @@ pub enum SequenceError {
         source: MeshError,
     },
     /// The triangles changed.
-    #[error("{path} has {found} triangles and vertices, the file before it {expected}: a sequence must keep them")]
+    #[error(
+        "{path} has {found} triangles and vertices, the file before it {expected}: a sequence must keep them"
+    )]
     Topology {
         /// The file.
         path: PathBuf,
@@ -175,10 +188,11 @@ impl MeshSequence {
     pub fn load(&self, index: usize) -> Result<Mesh, SequenceError> {
         let path = &self.files[index];
         let mesh = load_mesh(path)?;
-        mesh.mapped(|vertex| self.pose.point(vertex * self.scale)).map_err(|source| SequenceError::Mesh {
-            path: path.clone(),
-            source,
-        })
+        mesh.mapped(|vertex| self.pose.point(vertex * self.scale))
+            .map_err(|source| SequenceError::Mesh {
+                path: path.clone(),
+                source,
+            })
     }
 
     /// The mesh between two loaded files.
@@ -188,15 +202,24 @@ impl MeshSequence {
     pub fn blend(&self, a: &Mesh, b: &Mesh, b_index: usize, f: f32) -> Result<Mesh, SequenceError> {
         let path = || self.files[b_index].clone();
         if a.triangles() != b.triangles() || a.vertices().len() != b.vertices().len() {
-            let counts = |mesh: &Mesh| format!("{} and {}", mesh.triangles().len(), mesh.vertices().len());
+            let counts =
+                |mesh: &Mesh| format!("{} and {}", mesh.triangles().len(), mesh.vertices().len());
             return Err(SequenceError::Topology {
                 path: path(),
                 found: counts(b),
                 expected: counts(a),
             });
         }
-        let vertices: Vec<Vec3> = a.vertices().iter().zip(b.vertices()).map(|(a, b)| a.lerp(*b, f)).collect();
-        Mesh::new(vertices, a.triangles().to_vec()).map_err(|source| SequenceError::Mesh { path: path(), source })
+        let vertices: Vec<Vec3> = a
+            .vertices()
+            .iter()
+            .zip(b.vertices())
+            .map(|(a, b)| a.lerp(*b, f))
+            .collect();
+        Mesh::new(vertices, a.triangles().to_vec()).map_err(|source| SequenceError::Mesh {
+            path: path(),
+            source,
+        })
     }
 }
 
@@ -220,10 +243,24 @@ mod tests {
     fn tracks_pass_through_their_keys_and_hold_their_ends() {
         for interpolation in [Interpolation::Linear, Interpolation::Smooth] {
             let track = track(interpolation);
-            for (time, place) in [(-1.0, Vec3::ZERO), (0.0, Vec3::ZERO), (1.0, Vec3::X), (9.0, Vec3::new(1.0, 2.0, 0.0))] {
-                assert!((track.pose(time).position - place).length() < 1e-5, "{interpolation:?} at {time}");
+            for (time, place) in [
+                (-1.0, Vec3::ZERO),
+                (0.0, Vec3::ZERO),
+                (1.0, Vec3::X),
+                (9.0, Vec3::new(1.0, 2.0, 0.0)),
+            ] {
+                assert!(
+                    (track.pose(time).position - place).length() < 1e-5,
+                    "{interpolation:?} at {time}"
+                );
             }
-            assert!(track.pose(1.0).rotation.angle_between(Quat::from_rotation_y(1.0)) < 1e-3);
+            assert!(
+                track
+                    .pose(1.0)
+                    .rotation
+                    .angle_between(Quat::from_rotation_y(1.0))
+                    < 1e-3
+            );
         }
     }
 

@@ -74,7 +74,10 @@ pub fn write(
         tally: tally.clone(),
         particles: particles.len() as u64,
         coupling: coupling.to_vec(),
-        columns: columns.iter().map(|(spec, _)| (spec.name.to_owned(), spec.kind.name().to_owned())).collect(),
+        columns: columns
+            .iter()
+            .map(|(spec, _)| (spec.name.to_owned(), spec.kind.name().to_owned()))
+            .collect(),
     };
     to.write_all(MAGIC)?;
     to.write_all(&VERSION.to_le_bytes())?;
@@ -100,7 +103,11 @@ fn write_block(to: &mut impl Write, data: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// If the file is not a whole, undamaged checkpoint of this scene.
-pub fn read(from: &mut impl Read, scene: u128, extra: &[ColumnSpec]) -> Result<(State, Vec<u8>), CheckpointError> {
+pub fn read(
+    from: &mut impl Read,
+    scene: u128,
+    extra: &[ColumnSpec],
+) -> Result<(State, Vec<u8>), CheckpointError> {
     let mut magic = [0; 8];
     read_exactly(from, &mut magic)?;
     if &magic != MAGIC {
@@ -111,15 +118,21 @@ pub fn read(from: &mut impl Read, scene: u128, extra: &[ColumnSpec]) -> Result<(
         return Err(CheckpointError::Version { found });
     }
     let header = read_block(from, MOST_HEADER)?;
-    let header: Header =
-        postcard::from_bytes(&header).map_err(|_| CheckpointError::Damaged("its header makes no sense"))?;
+    let header: Header = postcard::from_bytes(&header)
+        .map_err(|_| CheckpointError::Damaged("its header makes no sense"))?;
     if header.scene != scene {
         return Err(CheckpointError::OtherScene);
     }
     let expected = Particles::COLUMNS.iter().chain(extra);
-    let matches = |((name, kind), spec): (&(String, String), &ColumnSpec)| name == spec.name && kind == spec.kind.name();
-    if header.columns.len() != Particles::COLUMNS.len() + extra.len() || !header.columns.iter().zip(expected).all(matches) {
-        return Err(CheckpointError::Damaged("its columns are not those of this solver"));
+    let matches = |((name, kind), spec): (&(String, String), &ColumnSpec)| {
+        name == spec.name && kind == spec.kind.name()
+    };
+    if header.columns.len() != Particles::COLUMNS.len() + extra.len()
+        || !header.columns.iter().zip(expected).all(matches)
+    {
+        return Err(CheckpointError::Damaged(
+            "its columns are not those of this solver",
+        ));
     }
     if !header.clock.fps.is_finite() || header.clock.fps <= 0.0 {
         return Err(CheckpointError::Damaged("its clock makes no sense"));
@@ -140,7 +153,11 @@ pub fn read(from: &mut impl Read, scene: u128, extra: &[ColumnSpec]) -> Result<(
     Ok((state, header.coupling))
 }
 
-fn read_particles(from: &mut impl Read, count: u64, extra: &[ColumnSpec]) -> Result<Particles, CheckpointError> {
+fn read_particles(
+    from: &mut impl Read,
+    count: u64,
+    extra: &[ColumnSpec],
+) -> Result<Particles, CheckpointError> {
     Ok(Particles {
         id: read_column(from, count)?,
         position: read_column(from, count)?,
@@ -148,7 +165,10 @@ fn read_particles(from: &mut impl Read, count: u64, extra: &[ColumnSpec]) -> Res
         radius: read_column(from, count)?,
         mass: read_column(from, count)?,
         material: read_column(from, count)?,
-        extra: extra.iter().map(|spec| read_extra(from, *spec, count)).collect::<Result<_, _>>()?,
+        extra: extra
+            .iter()
+            .map(|spec| read_extra(from, *spec, count))
+            .collect::<Result<_, _>>()?,
     })
 }
 
@@ -157,7 +177,11 @@ fn read_column<T: Entry>(from: &mut impl Read, count: u64) -> Result<Vec<T>, Che
     Ok(bytemuck::pod_collect_to_vec(&bytes))
 }
 
-fn read_extra(from: &mut impl Read, spec: ColumnSpec, count: u64) -> Result<Column, CheckpointError> {
+fn read_extra(
+    from: &mut impl Read,
+    spec: ColumnSpec,
+    count: u64,
+) -> Result<Column, CheckpointError> {
     let bytes = read_bytes(from, count, spec.kind.size())?;
     let mut column = Column::zeros(spec, 0);
     column.resize_to(count as usize);
@@ -167,7 +191,9 @@ fn read_extra(from: &mut impl Read, spec: ColumnSpec, count: u64) -> Result<Colu
 
 /// Reads a column block by block: a header that promises too much runs into the end of the file, not out of memory.
 fn read_bytes(from: &mut impl Read, count: u64, size: usize) -> Result<Vec<u8>, CheckpointError> {
-    let total = count.checked_mul(size as u64).ok_or(CheckpointError::Damaged("its size makes no sense"))?;
+    let total = count
+        .checked_mul(size as u64)
+        .ok_or(CheckpointError::Damaged("its size makes no sense"))?;
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < total {
         let block = read_block(from, BLOCK)?;
@@ -194,7 +220,8 @@ fn read_block(from: &mut impl Read, most: usize) -> Result<Vec<u8>, CheckpointEr
     if xxh3_64(&packed).to_le_bytes() != checksum {
         return Err(CheckpointError::Damaged("a checksum does not match"));
     }
-    let data = zstd::bulk::decompress(&packed, length).map_err(|_| CheckpointError::Damaged("a block does not unpack"))?;
+    let data = zstd::bulk::decompress(&packed, length)
+        .map_err(|_| CheckpointError::Damaged("a block does not unpack"))?;
     if data.len() != length {
         return Err(CheckpointError::Damaged("a block has the wrong length"));
     }
@@ -254,7 +281,13 @@ mod tests {
 
     fn bytes(state: &State) -> Vec<u8> {
         let mut bytes = Vec::new();
-        write(&mut bytes, 42, (&state.clock, &state.tally, &state.particles), b"world").unwrap();
+        write(
+            &mut bytes,
+            42,
+            (&state.clock, &state.tally, &state.particles),
+            b"world",
+        )
+        .unwrap();
         bytes
     }
 
@@ -273,14 +306,23 @@ mod tests {
     fn every_cut_and_every_changed_byte_is_noticed() {
         let whole = bytes(&sample(500));
         for cut in [0, 5, 12, 30, whole.len() / 2, whole.len() - 1] {
-            assert!(read(&mut &whole[..cut], 42, &[HEAT]).is_err(), "cut at {cut}");
+            assert!(
+                read(&mut &whole[..cut], 42, &[HEAT]).is_err(),
+                "cut at {cut}"
+            );
         }
         for at in (0..whole.len()).step_by(7) {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x10;
-            assert!(read(&mut damaged.as_slice(), 42, &[HEAT]).is_err(), "byte {at}");
+            assert!(
+                read(&mut damaged.as_slice(), 42, &[HEAT]).is_err(),
+                "byte {at}"
+            );
         }
-        assert!(matches!(read(&mut whole.as_slice(), 43, &[HEAT]), Err(CheckpointError::OtherScene)));
+        assert!(matches!(
+            read(&mut whole.as_slice(), 43, &[HEAT]),
+            Err(CheckpointError::OtherScene)
+        ));
         assert!(read(&mut whole.as_slice(), 42, &[]).is_err());
     }
 

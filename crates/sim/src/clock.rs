@@ -100,8 +100,14 @@ mod tests {
     fn frames_are_hit_exactly_in_equal_steps() {
         for (fps, max_dt) in [(24.0, 0.01), (24.0, 1.0), (30.0, 1e-4), (23.976, 0.0071)] {
             let steps = steps_of_a_frame(fps, max_dt);
-            assert_eq!(steps.len(), (1.0 / fps / max_dt).ceil() as usize, "{fps} fps, {max_dt} s");
-            let (least, most) = steps.iter().fold((f64::MAX, 0.0f64), |(a, b), dt| (a.min(*dt), b.max(*dt)));
+            assert_eq!(
+                steps.len(),
+                (1.0 / fps / max_dt).ceil() as usize,
+                "{fps} fps, {max_dt} s"
+            );
+            let (least, most) = steps
+                .iter()
+                .fold((f64::MAX, 0.0f64), |(a, b), dt| (a.min(*dt), b.max(*dt)));
             assert!(most <= max_dt * (1.0 + 1e-6) && most - least < 1e-9);
         }
     }

@@ -28,17 +28,31 @@ pub fn emit(model: &Model, state: &mut State, step: &Step) -> u64 {
                 birth(model, state, emitter, &random, number, late)
             })
             .collect();
-        add(model, &mut state.particles, &mut state.tally, births.into_iter());
+        add(
+            model,
+            &mut state.particles,
+            &mut state.tally,
+            births.into_iter(),
+        );
         state.tally.emitted[index] = done.max(due);
         total += due.saturating_sub(done);
     }
     total
 }
 
-fn birth(model: &Model, state: &State, emitter: &Emitter, random: &Random, number: u64, late: f32) -> Birth {
+fn birth(
+    model: &Model,
+    state: &State,
+    emitter: &Emitter,
+    random: &Random,
+    number: u64,
+    late: f32,
+) -> Birth {
     let speed = emitter.velocity.length();
     let velocity = match emitter.velocity.try_normalize() {
-        Some(axis) if emitter.spread > 0.0 => random.in_cone(axis, emitter.spread, number, 0) * speed,
+        Some(axis) if emitter.spread > 0.0 => {
+            random.in_cone(axis, emitter.spread, number, 0) * speed
+        }
         _ => emitter.velocity,
     };
     let place = point_inside(emitter, random, number);

@@ -29,12 +29,26 @@ const FIXED_MEMORY: f64 = 50e6;
 pub fn estimate(scene: &Scene, cost: Cost, extra_bytes: usize, threads: usize) -> Estimate {
     let model = &scene.model;
     let duration = f64::from(scene.frames) / scene.fps;
-    let at_start: f64 = model.fills.iter().map(|fill| fill.shape.estimate_volume() / model.particle_volume()).sum();
-    let arriving: f64 = model.emitters.iter().map(|emitter| emitter.rate * emitter.active.elapsed(duration)).sum();
+    let at_start: f64 = model
+        .fills
+        .iter()
+        .map(|fill| fill.shape.estimate_volume() / model.particle_volume())
+        .sum();
+    let arriving: f64 = model
+        .emitters
+        .iter()
+        .map(|emitter| emitter.rate * emitter.active.elapsed(duration))
+        .sum();
     let at_end = at_start + arriving;
     let mean = at_start + 0.5 * arriving;
-    let steps = (duration * cost.steps_per_second.max(1.0 / scene.max_step)).max(f64::from(scene.frames)).ceil();
-    let row: usize = Particles::COLUMNS.iter().map(|column| column.kind.size()).sum::<usize>() + extra_bytes;
+    let steps = (duration * cost.steps_per_second.max(1.0 / scene.max_step))
+        .max(f64::from(scene.frames))
+        .ceil();
+    let row: usize = Particles::COLUMNS
+        .iter()
+        .map(|column| column.kind.size())
+        .sum::<usize>()
+        + extra_bytes;
     Estimate {
         particles_at_start: at_start.round(),
         particles_at_end: at_end.round(),

@@ -3,11 +3,11 @@
 use crate::body::SequenceError;
 use crate::clock::Step;
 use crate::coupling::Coupling;
+use crate::emit;
 use crate::model::Model;
 use crate::sink;
 use crate::solver::{Solver, StepError, StepReport};
 use crate::state::State;
-use crate::emit;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -114,7 +114,12 @@ impl Run<'_> {
     ///
     /// # Errors
     /// If a step fails or results cannot be kept.
-    pub fn until(&mut self, last: u32, state: &mut State, recorder: &mut dyn Recorder) -> Result<Outcome, RunError> {
+    pub fn until(
+        &mut self,
+        last: u32,
+        state: &mut State,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Outcome, RunError> {
         while state.clock.frame < last {
             let line = self.step(state)?;
             let frame_done = state.clock.tick == 0;
@@ -134,21 +139,33 @@ impl Run<'_> {
 
     /// One step: place the solids, let particles in, advance them, let them out.
     fn step(&mut self, state: &mut State) -> Result<StepLine, RunError> {
-        let step = state.clock.plan(self.solver.max_dt(self.model, state).min(self.max_step));
+        let step = state
+            .clock
+            .plan(self.solver.max_dt(self.model, state).min(self.max_step));
         let frame = state.clock.frame + 1;
         state.solids.place(self.model, step.start, step.end)?;
-        self.coupling.place_solids(self.model, &mut state.solids, &step);
+        self.coupling
+            .place_solids(self.model, &mut state.solids, &step);
         let emitted = emit::emit(self.model, state, &step);
-        let report = self.solver.step(self.model, state, step.dt).map_err(|source| RunError::Step {
-            step: state.clock.step + 1,
-            frame,
-            source,
-        })?;
+        let report = self
+            .solver
+            .step(self.model, state, step.dt)
+            .map_err(|source| RunError::Step {
+                step: state.clock.step + 1,
+                frame,
+                source,
+            })?;
         self.coupling.return_impulses(&report.impulses);
         let quarantined = sink::quarantine(state, &report.lost);
         let removed = sink::drain(self.model, state, &step);
         state.clock.advance(&step);
-        Ok(line(state, &step, frame, report, (emitted, removed, quarantined)))
+        Ok(line(
+            state,
+            &step,
+            frame,
+            report,
+            (emitted, removed, quarantined),
+        ))
     }
 }
 

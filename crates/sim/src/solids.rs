@@ -20,6 +20,10 @@ pub struct Solid {
     shape: Arc<Shape>,
     start: Pose,
     end: Pose,
+    /// True where it moves or changes in this step.
+    moves: bool,
+    /// True where it never moves: its shape stands in world coordinates.
+    fixed: bool,
     /// Length of the step [s].
     dt: f32,
     /// Box around it during the whole step.
@@ -70,7 +74,11 @@ impl Solids {
     /// If a file of a mesh sequence cannot be used.
     pub fn place(&mut self, model: &Model, start: f64, end: f64) -> Result<(), SequenceError> {
         if self.solids.len() != model.bodies.len() {
-            self.solids = model.bodies.iter().map(|body| Solid::new(body, start)).collect::<Result<_, _>>()?;
+            self.solids = model
+                .bodies
+                .iter()
+                .map(|body| Solid::new(body, start))
+                .collect::<Result<_, _>>()?;
         }
         for (solid, body) in self.solids.iter_mut().zip(&model.bodies) {
             solid.place(body, start, end)?;
@@ -86,7 +94,10 @@ impl Solids {
     /// The most any solid turns in a step of `dt` [s] from `time` [s] on [rad].
     pub fn turn_within(model: &Model, time: f64, dt: f64) -> f32 {
         let turns = model.bodies.iter().map(|body| match &body.form {
-            Form::Keyframed(_, track) => track.pose(time).rotation.angle_between(track.pose(time + dt).rotation),
+            Form::Keyframed(_, track) => track
+                .pose(time)
+                .rotation
+                .angle_between(track.pose(time + dt).rotation),
             Form::Static(_) | Form::Sequence(_) => 0.0,
         });
         turns.fold(0.0, f32::max)
@@ -106,6 +117,8 @@ impl Solid {
             shape,
             start: Pose::IDENTITY,
             end: Pose::IDENTITY,
+            moves: false,
+            fixed: matches!(body.form, Form::Static(_)),
             dt: 0.0,
             bounds: Bounds::EVERYTHING,
             deformation,
@@ -128,8 +141,12 @@ impl Solid {
                 }
             }
         }
+        self.moves = self.start != self.end || self.deformation.is_some();
         let before = self.deformation.as_ref().map_or(&self.shape, |d| &d.before);
-        self.bounds = self.start.bounds(before.bounds()).union(self.end.bounds(self.shape.bounds()));
+        self.bounds = self
+            .start
+            .bounds(before.bounds())
+            .union(self.end.bounds(self.shape.bounds()));
         Ok(())
     }
 
@@ -150,7 +167,11 @@ impl Solid {
     }
 
     /// Signed distance [m] at `point`, at the end of the step.
+    #[inline]
     pub fn distance(&self, point: Vec3) -> f32 {
+        if self.fixed {
+            return self.shape.distance(point);
+        }
         self.shape.distance(self.end.local_point(point))
     }
 
@@ -162,7 +183,7 @@ impl Solid {
         if let Some(deformation) = &self.deformation {
             return deformation.velocity(point);
         }
-        if self.start == self.end {
+        if !self.moves {
             return Vec3::ZERO;
         }
         (point - self.start.point(self.end.local_point(point))) / self.dt
@@ -176,15 +197,22 @@ impl Solid {
             let drift = deformation.velocity(from) * self.dt * (1.0 - begin);
             return deformation.before.sweep(from, to - drift, radius);
         }
-        if self.start == self.end {
-            let touch = self.shape.sweep(self.end.local_point(from), self.end.local_point(to), radius)?;
+        if self.fixed {
+            return self.shape.sweep(from, to, radius);
+        }
+        if !self.moves {
+            let touch =
+                self.shape
+                    .sweep(self.end.local_point(from), self.end.local_point(to), radius)?;
             return Some(Touch {
                 normal: self.end.vector(touch.normal),
                 ..touch
             });
         }
         let now = self.pose_at(begin);
-        let touch = self.shape.sweep(now.local_point(from), self.end.local_point(to), radius)?;
+        let touch = self
+            .shape
+            .sweep(now.local_point(from), self.end.local_point(to), radius)?;
         let then = self.pose_at(begin + (1.0 - begin) * touch.fraction);
         Some(Touch {
             normal: then.vector(touch.normal),
@@ -198,6 +226,9 @@ impl Solid {
         if let Some(deformation) = self.deformation.as_ref().filter(|_| moment < 0.5) {
             return deformation.before.surface(point);
         }
+        if self.fixed {
+            return self.shape.surface(point);
+        }
         let pose = self.pose_at(moment);
         let local = self.shape.surface(pose.local_point(point));
         barchan_base::shape::Surface {
@@ -208,10 +239,13 @@ impl Solid {
 
     /// True where the solid moves or changes in this step.
     pub fn moves(&self) -> bool {
-        self.start != self.end || self.deformation.is_some()
+        self.moves
     }
 
     fn pose_at(&self, fraction: f32) -> Pose {
+        if !self.moves {
+            return self.end;
+        }
         Pose::new(
             self.start.position.lerp(self.end.position, fraction),
             self.start.rotation.slerp(self.end.rotation, fraction),
@@ -235,7 +269,12 @@ impl Deformation {
     }
 
     /// Moves on to `end`; returns the shape there.
-    fn follow(&mut self, sequence: &MeshSequence, start: f64, end: f64) -> Result<Arc<Shape>, SequenceError> {
+    fn follow(
+        &mut self,
+        sequence: &MeshSequence,
+        start: f64,
+        end: f64,
+    ) -> Result<Arc<Shape>, SequenceError> {
         if (self.time - start).abs() > 1e-12 {
             // Resumed, or never placed: begin at the start of this step.
             *self = Self::new(sequence, start)?.1;
@@ -250,7 +289,12 @@ impl Deformation {
         let after = self.files.shape(sequence, end)?;
         self.before = Arc::new(Shape::Mesh(self.after.clone()));
         let dt = (end - start) as f32;
-        let pairs = self.after.mesh().vertices().iter().zip(after.mesh().vertices());
+        let pairs = self
+            .after
+            .mesh()
+            .vertices()
+            .iter()
+            .zip(after.mesh().vertices());
         self.velocities = pairs.map(|(a, b)| (*b - *a) / dt).collect();
         self.after = after;
         self.time = end;
@@ -260,12 +304,20 @@ impl Deformation {
     fn velocity(&self, point: Vec3) -> Vec3 {
         let (triangle, weights) = self.after.nearest_triangle(point);
         let corners = self.after.mesh().triangles()[triangle];
-        corners.iter().zip(weights).map(|(corner, weight)| self.velocities[*corner as usize] * weight).sum()
+        corners
+            .iter()
+            .zip(weights)
+            .map(|(corner, weight)| self.velocities[*corner as usize] * weight)
+            .sum()
     }
 }
 
 impl LoadedFiles {
-    fn load(sequence: &MeshSequence, time: f64, known: Option<&Self>) -> Result<Self, SequenceError> {
+    fn load(
+        sequence: &MeshSequence,
+        time: f64,
+        known: Option<&Self>,
+    ) -> Result<Self, SequenceError> {
         let (a, b, _) = sequence.files_at(time);
         let get = |index: usize| match known {
             Some(files) if files.indices.0 == index => Ok(files.first.clone()),
@@ -316,24 +368,42 @@ mod tests {
     fn a_turning_solid_moves_at_omega_cross_r() {
         let body = keyframed(
             Shape::Sphere { radius: 1.0 },
-            &[(0.0, Pose::IDENTITY), (1.0, Pose::new(Vec3::ZERO, Quat::from_rotation_y(2.0)))],
+            &[
+                (0.0, Pose::IDENTITY),
+                (1.0, Pose::new(Vec3::ZERO, Quat::from_rotation_y(2.0))),
+            ],
         );
         let solid = placed(&body, 0.5, 0.501);
         let point = Vec3::new(0.7, 0.3, -0.2);
         let expected = (Vec3::Y * 2.0).cross(point);
-        assert!((solid.velocity(point) - expected).length() < 5e-3, "{}", solid.velocity(point)); // first order in dt
+        assert!(
+            (solid.velocity(point) - expected).length() < 5e-3,
+            "{}",
+            solid.velocity(point)
+        ); // first order in dt
     }
 
     #[test]
     fn a_moving_wall_meets_a_resting_ball() {
-        let wall = Shape::Cuboid { half: Vec3::new(0.0005, 1.0, 1.0) };
+        let wall = Shape::Cuboid {
+            half: Vec3::new(0.0005, 1.0, 1.0),
+        };
         let body = keyframed(
             wall,
-            &[(0.0, Pose::new(Vec3::new(-0.3, 0.0, 0.0), Quat::IDENTITY)), (0.01, Pose::new(Vec3::new(0.2, 0.0, 0.0), Quat::IDENTITY))],
+            &[
+                (0.0, Pose::new(Vec3::new(-0.3, 0.0, 0.0), Quat::IDENTITY)),
+                (0.01, Pose::new(Vec3::new(0.2, 0.0, 0.0), Quat::IDENTITY)),
+            ],
         );
         let solid = placed(&body, 0.0, 0.01);
-        let touch = solid.sweep(Vec3::ZERO, Vec3::ZERO, 0.002, 0.0).expect("the wall passes through the ball");
-        assert!((touch.fraction - (0.3 - 0.0025) / 0.5).abs() < 1e-3, "{}", touch.fraction);
+        let touch = solid
+            .sweep(Vec3::ZERO, Vec3::ZERO, 0.002, 0.0)
+            .expect("the wall passes through the ball");
+        assert!(
+            (touch.fraction - (0.3 - 0.0025) / 0.5).abs() < 1e-3,
+            "{}",
+            touch.fraction
+        );
         assert!((touch.normal - Vec3::X).length() < 1e-3);
         assert!((solid.contact(Vec3::ZERO).velocity - Vec3::X * 50.0).length() < 0.01);
     }
@@ -352,7 +422,10 @@ mod tests {
             std::fs::write(folder.path().join(format!("cube_{number}.obj")), text).unwrap();
         }
         let sequence = MeshSequence {
-            files: vec![folder.path().join("cube_1.obj"), folder.path().join("cube_2.obj")],
+            files: vec![
+                folder.path().join("cube_1.obj"),
+                folder.path().join("cube_2.obj"),
+            ],
             fps: 10.0,
             start: 0.0,
             pose: Pose::IDENTITY,
@@ -369,10 +442,20 @@ mod tests {
         let solid = placed(&body, 0.02, 0.06);
         // Half a metre in a tenth of a second; at 0.06 s the right face is at 0.5 + 0.3.
         let contact = solid.contact(Vec3::new(0.9, 0.1, 0.1));
-        assert!((contact.distance - 0.1).abs() < 0.01, "{}", contact.distance);
+        assert!(
+            (contact.distance - 0.1).abs() < 0.01,
+            "{}",
+            contact.distance
+        );
         assert!((contact.velocity - Vec3::X * 5.0).length() < 0.01);
         let ahead = Vec3::new(0.7, 0.0, 0.0);
-        assert!(solid.sweep(ahead, ahead, 0.01, 0.0).is_some(), "the face runs over the ball");
-        assert!(placed(&body, 0.5, 0.6).contact(ahead).velocity.length() < 1e-6, "past its end it rests");
+        assert!(
+            solid.sweep(ahead, ahead, 0.01, 0.0).is_some(),
+            "the face runs over the ball"
+        );
+        assert!(
+            placed(&body, 0.5, 0.6).contact(ahead).velocity.length() < 1e-6,
+            "past its end it rests"
+        );
     }
 }

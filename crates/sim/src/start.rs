@@ -42,10 +42,17 @@ pub struct Birth {
 }
 
 /// Adds particles, with fresh ids; solver columns begin at zero.
-pub fn add(model: &Model, particles: &mut Particles, tally: &mut Tally, births: impl ExactSizeIterator<Item = Birth>) {
+pub fn add(
+    model: &Model,
+    particles: &mut Particles,
+    tally: &mut Tally,
+    births: impl ExactSizeIterator<Item = Birth>,
+) {
     let old = particles.len();
     let radius = model.particle_radius();
-    let masses: Vec<f32> = (0..model.materials.len()).map(|m| model.particle_mass(m) as f32).collect();
+    let masses: Vec<f32> = (0..model.materials.len())
+        .map(|m| model.particle_mass(m) as f32)
+        .collect();
     particles.resize(old + births.len());
     for (i, birth) in (old..).zip(births) {
         particles.id[i] = tally.next_id;

@@ -54,9 +54,18 @@ fn ground(friction: f32, restitution: f32) -> Body {
 
 fn grains(model: &Model, births: &[(Vec3, Vec3)]) -> State {
     let mut state = start(model, 100.0, &[]).unwrap();
-    let births = births.iter().map(|&(position, velocity)| Birth { position, velocity, material: 0 });
+    let births = births.iter().map(|&(position, velocity)| Birth {
+        position,
+        velocity,
+        material: 0,
+    });
     let births: Vec<Birth> = births.collect();
-    add(model, &mut state.particles, &mut state.tally, births.into_iter());
+    add(
+        model,
+        &mut state.particles,
+        &mut state.tally,
+        births.into_iter(),
+    );
     state
 }
 
@@ -104,7 +113,10 @@ fn free_fall_is_exact_for_any_step() {
         let found = state.particles.position[0];
         // Each step rounds a speed of 5 m/s by up to 2.4e-7 m/s, which acts for half a second on average.
         let steps = 1.0 / max_step as f32;
-        assert!((found - expected).length() < 2e-5 + steps * 1.2e-7, "{found} for {expected}");
+        assert!(
+            (found - expected).length() < 2e-5 + steps * 1.2e-7,
+            "{found} for {expected}"
+        );
     }
 }
 
@@ -113,15 +125,25 @@ fn in_air_a_grain_reaches_its_terminal_speed_and_drifts_with_the_wind() {
     let mut model = model();
     model.materials[0].grain_size = 1e-4;
     let wind = Vec3::new(3.0, 0.0, 0.0);
-    model.air = Some(Air { density: 1.204, viscosity: 1.82e-5, wind });
+    model.air = Some(Air {
+        density: 1.204,
+        viscosity: 1.82e-5,
+        wind,
+    });
     let mut state = grains(&model, &[(Vec3::ZERO, Vec3::ZERO)]);
     run(&model, &mut state, 300, 0.01);
     let velocity = state.particles.velocity[0];
     let drag = barchan_solvers::material::drag::Drag::new(1e-4, 2650.0, 1.204, 1.82e-5);
     let relative = velocity - wind;
     // At the end drag and weight balance: v = g τ(v).
-    assert!((relative.length() - G * drag.buoyancy * drag.response_time(relative.length())).abs() < 1e-3);
-    assert!((velocity.x - 3.0).abs() < 1e-3 && velocity.y < -0.3, "{velocity}");
+    assert!(
+        (relative.length() - G * drag.buoyancy * drag.response_time(relative.length())).abs()
+            < 1e-3
+    );
+    assert!(
+        (velocity.x - 3.0).abs() < 1e-3 && velocity.y < -0.3,
+        "{velocity}"
+    );
 }
 
 #[test]
@@ -144,7 +166,10 @@ fn a_bouncing_grain_loses_the_right_height() {
 fn an_elastic_grain_keeps_its_energy_and_never_gains() {
     let mut model = model();
     model.bodies = vec![ground(0.0, 1.0)];
-    let mut state = grains(&model, &[(Vec3::new(0.0, 0.5, 0.0), Vec3::new(1.0, 0.0, 0.0))]);
+    let mut state = grains(
+        &model,
+        &[(Vec3::new(0.0, 0.5, 0.0), Vec3::new(1.0, 0.0, 0.0))],
+    );
     let energy = |state: &State| {
         let (p, v) = (state.particles.position[0], state.particles.velocity[0]);
         0.5 * v.length_squared() + G * p.y
@@ -156,7 +181,11 @@ fn an_elastic_grain_keeps_its_energy_and_never_gains() {
         most = most.max(energy(&state));
     }
     assert!(most < before * 1.001, "{most} from {before}");
-    assert!(energy(&state) > before * 0.97, "{} from {before}", energy(&state)); // chords cut 50 m of arc a little
+    assert!(
+        energy(&state) > before * 0.97,
+        "{} from {before}",
+        energy(&state)
+    ); // chords cut 50 m of arc a little
 }
 
 #[test]
@@ -173,7 +202,10 @@ fn a_sliding_grain_obeys_coulomb_for_any_step() {
         let slid = (state.particles.position[0] - from).dot(down);
         let expected = 0.5 * G * (angle.sin() - friction * angle.cos()).max(0.0);
         let tolerance = 0.005 * expected + 1e-5; // the first step finds the contact
-        assert!((slid - expected).abs() < tolerance, "μ {friction}, step {max_step}: slid {slid}, not {expected}");
+        assert!(
+            (slid - expected).abs() < tolerance,
+            "μ {friction}, step {max_step}: slid {slid}, not {expected}"
+        );
     }
 }
 
@@ -181,7 +213,10 @@ fn a_sliding_grain_obeys_coulomb_for_any_step() {
 fn a_resting_grain_does_not_move_at_all() {
     let mut model = model();
     model.bodies = vec![ground(0.5, 0.5)];
-    let mut state = grains(&model, &[(Vec3::new(0.0, 0.1, 0.0), Vec3::new(0.2, 0.0, 0.0))]);
+    let mut state = grains(
+        &model,
+        &[(Vec3::new(0.0, 0.1, 0.0), Vec3::new(0.2, 0.0, 0.0))],
+    );
     run(&model, &mut state, 300, 0.01);
     let (position, velocity) = (state.particles.position[0], state.particles.velocity[0]);
     assert_eq!(velocity, Vec3::ZERO);
@@ -196,17 +231,32 @@ fn a_thin_wall_stops_fast_grains_of_any_size() {
         let mut model = model();
         model.resolution = 2.0 * radius;
         model.gravity = Vec3::ZERO;
-        let wall = Shape::Cuboid { half: Vec3::new(0.0005, 3.0, 3.0) };
+        let wall = Shape::Cuboid {
+            half: Vec3::new(0.0005, 3.0, 3.0),
+        };
         let turn = Quat::from_rotation_z(tilt);
         let out = turn * Vec3::NEG_X;
-        model.bodies = vec![body(wall.placed(Pose::new(Vec3::ZERO, turn), 1.0), 0.5, 0.3)];
-        let births: Vec<(Vec3, Vec3)> =
-            (0..200).map(|i| (Vec3::new(-0.9 - 0.001 * i as f32, 0.002 * i as f32, 0.0), Vec3::X * 50.0)).collect();
+        model.bodies = vec![body(
+            wall.placed(Pose::new(Vec3::ZERO, turn), 1.0),
+            0.5,
+            0.3,
+        )];
+        let births: Vec<(Vec3, Vec3)> = (0..200)
+            .map(|i| {
+                (
+                    Vec3::new(-0.9 - 0.001 * i as f32, 0.002 * i as f32, 0.0),
+                    Vec3::X * 50.0,
+                )
+            })
+            .collect();
         let mut state = grains(&model, &births);
         for _ in 0..10 {
             run(&model, &mut state, 1, 0.01);
             for position in &state.particles.position {
-                assert!(position.dot(out) > 0.0005, "radius {radius}, tilt {tilt}: {position} is through");
+                assert!(
+                    position.dot(out) > 0.0005,
+                    "radius {radius}, tilt {tilt}: {position} is through"
+                );
             }
         }
     }
@@ -216,7 +266,9 @@ fn a_thin_wall_stops_fast_grains_of_any_size() {
 fn a_fast_wall_takes_resting_grains_along() {
     let mut model = model();
     model.gravity = Vec3::ZERO;
-    let wall = Shape::Cuboid { half: Vec3::new(0.0005, 1.0, 1.0) };
+    let wall = Shape::Cuboid {
+        half: Vec3::new(0.0005, 1.0, 1.0),
+    };
     let at = |x: f32| Pose::new(Vec3::new(x, 0.0, 0.0), Quat::IDENTITY);
     let track = Track::new(&[(0.0, at(-1.0)), (0.04, at(1.0))], Interpolation::Linear);
     model.bodies = vec![Body {
@@ -225,13 +277,24 @@ fn a_fast_wall_takes_resting_grains_along() {
         friction: 0.5,
         restitution: Some(0.0),
     }];
-    let births: Vec<(Vec3, Vec3)> = (0..100).map(|i| (Vec3::new(-0.8 + 0.015 * i as f32, 0.001 * i as f32, 0.0), Vec3::ZERO)).collect();
+    let births: Vec<(Vec3, Vec3)> = (0..100)
+        .map(|i| {
+            (
+                Vec3::new(-0.8 + 0.015 * i as f32, 0.001 * i as f32, 0.0),
+                Vec3::ZERO,
+            )
+        })
+        .collect();
     let mut state = grains(&model, &births);
     for frame in 1..=3 {
         run(&model, &mut state, 1, 0.01);
         let wall = -1.0 + 0.5 * frame as f32;
         for position in &state.particles.position {
-            assert!(position.x > wall, "frame {frame}: a grain at {} is behind the wall at {wall}", position.x);
+            assert!(
+                position.x > wall,
+                "frame {frame}: a grain at {} is behind the wall at {wall}",
+                position.x
+            );
         }
     }
     assert!(state.particles.velocity[0].x > 49.0);
@@ -244,13 +307,18 @@ fn a_tray_that_accelerates_below_mu_g_keeps_its_grain() {
     let keys: Vec<(f64, Pose)> = (0..=100)
         .map(|i| {
             let t = f64::from(i) * 0.01;
-            (t, Pose::new(Vec3::new((2.0 * t * t) as f32, 0.0, 0.0), Quat::IDENTITY))
+            (
+                t,
+                Pose::new(Vec3::new((2.0 * t * t) as f32, 0.0, 0.0), Quat::IDENTITY),
+            )
         })
         .collect();
     model.bodies = vec![Body {
         name: "tray".into(),
         form: Form::Keyframed(
-            Arc::new(Shape::Cuboid { half: Vec3::new(0.5, 0.01, 0.5) }),
+            Arc::new(Shape::Cuboid {
+                half: Vec3::new(0.5, 0.01, 0.5),
+            }),
             Track::new(&keys, Interpolation::Linear),
         ),
         friction: 0.6,
@@ -267,20 +335,35 @@ fn a_tray_that_accelerates_below_mu_g_keeps_its_grain() {
 fn impulses_on_bodies_balance_the_grains_momentum() {
     let mut model = model();
     model.bodies = vec![ground(0.4, 0.3)];
-    let births: Vec<(Vec3, Vec3)> =
-        (0..500).map(|i| (Vec3::new(0.01 * i as f32, 0.003 + 0.001 * (i % 50) as f32, 0.0), Vec3::new(1.0, -1.0, 0.0))).collect();
+    let births: Vec<(Vec3, Vec3)> = (0..500)
+        .map(|i| {
+            (
+                Vec3::new(0.01 * i as f32, 0.003 + 0.001 * (i % 50) as f32, 0.0),
+                Vec3::new(1.0, -1.0, 0.0),
+            )
+        })
+        .collect();
     let mut state = grains(&model, &births);
     let mut solver = barchan_solvers::solver(Method::Ballistic);
     let momentum = |state: &State| -> glam::DVec3 {
         let p = &state.particles;
-        p.mass.iter().zip(&p.velocity).map(|(m, v)| v.as_dvec3() * f64::from(*m)).sum()
+        p.mass
+            .iter()
+            .zip(&p.velocity)
+            .map(|(m, v)| v.as_dvec3() * f64::from(*m))
+            .sum()
     };
     let before = momentum(&state);
     state.solids.place(&model, 0.0, 0.01).unwrap();
     let report = solver.step(&model, &mut state, 0.01).unwrap();
     let mass: f64 = state.particles.mass.iter().map(|m| f64::from(*m)).sum();
-    let expected = before + glam::DVec3::new(0.0, -f64::from(G) * 0.01 * mass, 0.0) - report.impulses[0].linear;
-    assert!((momentum(&state) - expected).length() < 1e-4 * before.length(), "{} for {expected}", momentum(&state));
+    let expected = before + glam::DVec3::new(0.0, -f64::from(G) * 0.01 * mass, 0.0)
+        - report.impulses[0].linear;
+    assert!(
+        (momentum(&state) - expected).length() < 1e-4 * before.length(),
+        "{} for {expected}",
+        momentum(&state)
+    );
 }
 
 #[test]
@@ -292,11 +375,18 @@ fn emitters_keep_their_rate_and_sinks_their_count() {
         rate: 1234.5,
         velocity: Vec3::new(0.0, -1.0, 0.0),
         spread: 0.2,
-        active: Interval { from: 0.1, until: 0.7 },
+        active: Interval {
+            from: 0.1,
+            until: 0.7,
+        },
     }];
     model.sinks = vec![Sink {
-        shape: Shape::HalfSpace { normal: Vec3::Y }.placed(Pose::new(Vec3::new(0.0, -1.0, 0.0), Quat::IDENTITY), 1.0),
-        active: Interval { from: 0.0, until: f64::INFINITY },
+        shape: Shape::HalfSpace { normal: Vec3::Y }
+            .placed(Pose::new(Vec3::new(0.0, -1.0, 0.0), Quat::IDENTITY), 1.0),
+        active: Interval {
+            from: 0.0,
+            until: f64::INFINITY,
+        },
     }];
     for max_step in [0.01, 0.0037] {
         let mut state = grains(&model, &[]);
@@ -304,7 +394,10 @@ fn emitters_keep_their_rate_and_sinks_their_count() {
         assert_eq!(state.tally.emitted[0], 740); // ⌊1234.5 × 0.6⌋
         assert_eq!(lines.iter().map(|line| line.emitted).sum::<u64>(), 740);
         assert!(state.tally.sunk[0].particles > 100);
-        assert_eq!(state.tally.sunk[0].particles + state.particles.len() as u64, 740);
+        assert_eq!(
+            state.tally.sunk[0].particles + state.particles.len() as u64,
+            740
+        );
         let mut ids = state.particles.id.clone();
         ids.dedup();
         assert!(ids.len() == state.particles.len() && state.tally.next_id == 740);
@@ -314,18 +407,42 @@ fn emitters_keep_their_rate_and_sinks_their_count() {
 #[test]
 fn lost_grains_are_quarantined_and_the_others_go_on() {
     let model = model();
-    let mut state = grains(&model, &[(Vec3::ZERO, Vec3::ZERO), (Vec3::NAN, Vec3::ZERO), (Vec3::X, Vec3::INFINITY)]);
+    let mut state = grains(
+        &model,
+        &[
+            (Vec3::ZERO, Vec3::ZERO),
+            (Vec3::NAN, Vec3::ZERO),
+            (Vec3::X, Vec3::INFINITY),
+        ],
+    );
     let lines = run(&model, &mut state, 1, 0.01);
     assert_eq!(lines[0].quarantined, [1, 2]);
-    assert_eq!((state.particles.id.as_slice(), state.tally.quarantined), ([0].as_slice(), 2));
+    assert_eq!(
+        (state.particles.id.as_slice(), state.tally.quarantined),
+        ([0].as_slice(), 2)
+    );
 }
 
 #[test]
 fn the_step_does_not_depend_on_the_number_of_threads() {
     let mut model = model();
     model.resolution = 0.02;
-    model.air = Some(Air { density: 1.2, viscosity: 1.8e-5, wind: Vec3::new(2.0, 0.0, 1.0) });
-    model.bodies = vec![ground(0.5, 0.4), body(Shape::Torus { major: 0.3, minor: 0.1 }, 0.3, 0.6)];
+    model.air = Some(Air {
+        density: 1.2,
+        viscosity: 1.8e-5,
+        wind: Vec3::new(2.0, 0.0, 1.0),
+    });
+    model.bodies = vec![
+        ground(0.5, 0.4),
+        body(
+            Shape::Torus {
+                major: 0.3,
+                minor: 0.1,
+            },
+            0.3,
+            0.6,
+        ),
+    ];
     model.fills = vec![Fill {
         material: 0,
         shape: Shape::Sphere { radius: 0.3 }.placed(Pose::new(Vec3::Y * 0.8, Quat::IDENTITY), 1.0),
@@ -333,11 +450,20 @@ fn the_step_does_not_depend_on_the_number_of_threads() {
         layout: Layout::Jittered,
     }];
     let on = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
         pool.install(|| {
             let mut state = start(&model, 100.0, &[]).unwrap();
             let lines = run(&model, &mut state, 60, 0.004);
-            (state.particles, lines.iter().map(|line| line.kinetic_energy.to_bits()).collect::<Vec<_>>())
+            (
+                state.particles,
+                lines
+                    .iter()
+                    .map(|line| line.kinetic_energy.to_bits())
+                    .collect::<Vec<_>>(),
+            )
         })
     };
     let alone = on(1);

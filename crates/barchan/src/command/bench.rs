@@ -1,8 +1,8 @@
 //! `barchan bench`: fixed work, measured.
 
+use super::Failure;
 use super::machine::peak_memory;
 use super::say::{bytes, grouped, out, talk};
-use super::Failure;
 use barchan_base::Pose;
 use barchan_base::mesh::{Mesh, load_mesh};
 use barchan_base::sampling::Layout;
@@ -51,10 +51,14 @@ const EDGE: f32 = 2.0;
 /// Runs `bench`.
 pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     if let Some(threads) = args.threads {
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
+        let _ = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.into())
+            .build_global();
     }
     if args.particles == 0 || args.steps == 0 {
-        return Err(Failure::Input("--particles and --steps must be at least 1".into()));
+        return Err(Failure::Input(
+            "--particles and --steps must be at least 1".into(),
+        ));
     }
     let mesh = match &args.mesh {
         Some(path) => load_mesh(path).map_err(Failure::input)?,
@@ -62,7 +66,10 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     };
     let prepared = Instant::now();
     let collider = collider(mesh)?;
-    talk(&format!("distances sampled in {:.2} s", prepared.elapsed().as_secs_f64()));
+    talk(&format!(
+        "distances sampled in {:.2} s",
+        prepared.elapsed().as_secs_f64()
+    ));
     let air = Air {
         density: 1.204,
         viscosity: 1.82e-5,
@@ -70,22 +77,40 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     };
     // Side figures with a tenth of the work, then the headline.
     let few = (args.steps / 10).max(1);
-    measure("ballistic, no collider", &model(None, None, args.particles), few, args.json)?;
-    measure("ballistic, mesh, air", &model(Some(&collider), Some(air), args.particles), few, args.json)?;
-    measure("ballistic", &model(Some(&collider), None, args.particles), args.steps, args.json)
+    measure(
+        "ballistic, no collider",
+        &model(None, None, args.particles),
+        few,
+        args.json,
+    )?;
+    measure(
+        "ballistic, mesh, air",
+        &model(Some(&collider), Some(air), args.particles),
+        few,
+        args.json,
+    )?;
+    measure(
+        "ballistic",
+        &model(Some(&collider), None, args.particles),
+        args.steps,
+        args.json,
+    )
 }
 
 fn collider(mesh: Mesh) -> Result<Shape, Failure> {
     let bounds = mesh.bounds();
     let scale = 0.5 * EDGE / bounds.size().max_element();
     let centre = 0.5 * (bounds.min + bounds.max);
-    let shape = MeshShape::new(mesh, MeshShape::sensible_cell(bounds, 0.0)).map_err(Failure::input)?;
+    let shape =
+        MeshShape::new(mesh, MeshShape::sensible_cell(bounds, 0.0)).map_err(Failure::input)?;
     Ok(Shape::Mesh(Arc::new(shape)).placed(Pose::new(-centre * scale, Quat::IDENTITY), scale))
 }
 
 fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
     let sand = &PRESETS["dry-sand"];
-    let cube = Shape::Cuboid { half: Vec3::splat(0.5 * EDGE) };
+    let cube = Shape::Cuboid {
+        half: Vec3::splat(0.5 * EDGE),
+    };
     let hole: f64 = collider.map_or(0.0, Shape::estimate_volume);
     let volume = f64::from(EDGE).powi(3) - hole;
     let body = |shape: &Shape| Body {
@@ -158,10 +183,17 @@ fn measure(name: &str, model: &Model, steps: u32, as_json: bool) -> Result<(), F
 /// One step, and how many contacts it had.
 fn take_step(solver: &mut dyn Solver, model: &Model, state: &mut State) -> Result<f64, Failure> {
     let step = state.clock.plan(STEP);
-    state.solids.place(model, step.start, step.end).map_err(Failure::run)?;
+    state
+        .solids
+        .place(model, step.start, step.end)
+        .map_err(Failure::run)?;
     let report = solver.step(model, state, step.dt).map_err(Failure::run)?;
     state.clock.advance(&step);
-    Ok(report.measures.iter().find(|(name, _)| *name == "contacts").map_or(0.0, |(_, count)| *count))
+    Ok(report
+        .measures
+        .iter()
+        .find(|(name, _)| *name == "contacts")
+        .map_or(0.0, |(_, count)| *count))
 }
 
 /// A ball with bumps, as many triangles as the Stanford bunny.
@@ -171,11 +203,21 @@ fn knobbly_ball() -> Mesh {
         let theta = i as f32 / RINGS as f32 * std::f32::consts::PI;
         let phi = j as f32 / RINGS as f32 * std::f32::consts::PI;
         let radius = 1.0 + 0.12 * (5.0 * theta).sin() * (4.0 * phi).cos() * theta.sin();
-        Vec3::new(theta.sin() * phi.cos(), theta.cos(), -theta.sin() * phi.sin()) * radius
+        Vec3::new(
+            theta.sin() * phi.cos(),
+            theta.cos(),
+            -theta.sin() * phi.sin(),
+        ) * radius
     };
-    let vertices = (0..=RINGS).flat_map(|i| (0..2 * RINGS).map(move |j| place(i, j))).collect();
+    let vertices = (0..=RINGS)
+        .flat_map(|i| (0..2 * RINGS).map(move |j| place(i, j)))
+        .collect();
     let at = |i: u32, j: u32| i * 2 * RINGS + j % (2 * RINGS);
-    let quads = (0..RINGS).flat_map(|i| (0..2 * RINGS).map(move |j| [at(i, j), at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)]));
-    let triangles = quads.flat_map(|[a, b, c, d]| [[a, b, c], [a, c, d]]).collect();
+    let quads = (0..RINGS).flat_map(|i| {
+        (0..2 * RINGS).map(move |j| [at(i, j), at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)])
+    });
+    let triangles = quads
+        .flat_map(|[a, b, c, d]| [[a, b, c], [a, c, d]])
+        .collect();
     Mesh::new(vertices, triangles).expect("a ball is a mesh")
 }

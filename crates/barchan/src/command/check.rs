@@ -30,7 +30,10 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     let scene = args.scene.load()?;
     let solver = barchan_solvers::solver(scene.method);
     let cost = estimate_run(&scene, &*solver, threads);
-    let folder = args.output.clone().unwrap_or_else(|| default_folder(&scene));
+    let folder = args
+        .output
+        .clone()
+        .unwrap_or_else(|| default_folder(&scene));
     let verdict = admit(&scene, &cost, &folder);
     if args.json {
         let mut object = json!(cost);
@@ -47,19 +50,39 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
 
 /// What a run of `scene` will cost.
 pub fn estimate_run(scene: &Scene, solver: &dyn Solver, threads: usize) -> Estimate {
-    let extra = solver.columns().iter().map(|column| column.kind.size()).sum();
+    let extra = solver
+        .columns()
+        .iter()
+        .map(|column| column.kind.size())
+        .sum();
     estimate(scene, solver.cost(), extra, threads)
 }
 
 fn print(scene: &Scene, cost: &Estimate, threads: usize) {
     let seconds = f64::from(scene.frames) / scene.fps;
-    out(&format!("{}: {} frames, {seconds:.2} s, method {}", scene.name, scene.frames, scene.method.word()));
+    out(&format!(
+        "{}: {} frames, {seconds:.2} s, method {}",
+        scene.name,
+        scene.frames,
+        scene.method.word()
+    ));
     let arriving = cost.particles_at_end - cost.particles_at_start;
-    let more = if arriving > 0.0 { format!(", {} more to come", grouped(arriving)) } else { String::new() };
-    out(&format!("  particles  {}{more}", grouped(cost.particles_at_start)));
+    let more = if arriving > 0.0 {
+        format!(", {} more to come", grouped(arriving))
+    } else {
+        String::new()
+    };
+    out(&format!(
+        "  particles  {}{more}",
+        grouped(cost.particles_at_start)
+    ));
     out(&format!("  memory     {}", bytes(cost.memory_bytes)));
     out(&format!("  disk       {}", bytes(cost.disk_bytes)));
-    out(&format!("  time       about {} on {threads} threads, {} steps", duration(cost.seconds), grouped(cost.steps)));
+    out(&format!(
+        "  time       about {} on {threads} threads, {} steps",
+        duration(cost.seconds),
+        grouped(cost.steps)
+    ));
 }
 
 /// Refuses what cannot fit, and says what to change.
@@ -68,7 +91,9 @@ pub fn admit(scene: &Scene, cost: &Estimate, folder: &Path) -> Result<(), Failur
     let particles = grouped(cost.particles_at_end);
     if cost.particles_at_end > MOST_PARTICLES {
         let most = grouped(MOST_PARTICLES);
-        return Err(Failure::Input(format!("the scene asks for {particles} particles, more than {most}; {advice}")));
+        return Err(Failure::Input(format!(
+            "the scene asks for {particles} particles, more than {most}; {advice}"
+        )));
     }
     if cost.particles_at_end < 1.0 && scene.model.emitters.is_empty() {
         let resolution = scene.model.resolution;
@@ -76,7 +101,9 @@ pub fn admit(scene: &Scene, cost: &Estimate, folder: &Path) -> Result<(), Failur
             "no particle fits into the fills at solver.resolution = {resolution} m; choose a finer one or larger shapes"
         )));
     }
-    if let Some(available) = machine::available_memory().filter(|available| cost.memory_bytes > *available) {
+    if let Some(available) =
+        machine::available_memory().filter(|available| cost.memory_bytes > *available)
+    {
         return Err(Failure::Input(format!(
             "the scene asks for {particles} particles and {} of memory, but {} is free; {advice}",
             bytes(cost.memory_bytes),

@@ -37,8 +37,15 @@ fn format_of(word: &str) -> Result<Format, String> {
 pub fn export(args: &ExportArgs) -> Result<(), Failure> {
     let folder = RunFolder::open(&args.folder).map_err(Failure::input)?;
     let frames = chosen(&folder, &args.frames)?;
-    let to = args.output.clone().unwrap_or_else(|| folder.path().join("export").join(args.format.word()));
-    let voice = if args.quiet { Voice::Quiet } else { Voice::Normal };
+    let to = args
+        .output
+        .clone()
+        .unwrap_or_else(|| folder.path().join("export").join(args.format.word()));
+    let voice = if args.quiet {
+        Voice::Quiet
+    } else {
+        Voice::Normal
+    };
     let progress = Progress::new("export", 0, frames.len() as u32, voice, false);
     let mut done = 0;
     let told = |_: u32| {

@@ -15,15 +15,25 @@ impl FromStr for FrameRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let number = |part: &str| part.parse::<u32>().map_err(|_| format!("\"{part}\" is not a frame number"));
+        let number = |part: &str| {
+            part.parse::<u32>()
+                .map_err(|_| format!("\"{part}\" is not a frame number"))
+        };
         let range = match text.split_once("..") {
             None => {
                 let frame = number(text)?;
-                Self { first: frame, last: Some(frame) }
+                Self {
+                    first: frame,
+                    last: Some(frame),
+                }
             }
             Some((first, last)) => Self {
                 first: if first.is_empty() { 0 } else { number(first)? },
-                last: if last.is_empty() { None } else { Some(number(last.trim_start_matches('='))?) },
+                last: if last.is_empty() {
+                    None
+                } else {
+                    Some(number(last.trim_start_matches('='))?)
+                },
             },
         };
         match range.last {
@@ -47,10 +57,34 @@ mod tests {
     #[test]
     fn ranges_are_read() {
         let range = |text: &str| text.parse::<FrameRange>();
-        assert_eq!(range("5"), Ok(FrameRange { first: 5, last: Some(5) }));
-        assert_eq!(range("5..9"), Ok(FrameRange { first: 5, last: Some(9) }));
-        assert_eq!(range("5.."), Ok(FrameRange { first: 5, last: None }));
-        assert_eq!(range("..9"), Ok(FrameRange { first: 0, last: Some(9) }));
+        assert_eq!(
+            range("5"),
+            Ok(FrameRange {
+                first: 5,
+                last: Some(5)
+            })
+        );
+        assert_eq!(
+            range("5..9"),
+            Ok(FrameRange {
+                first: 5,
+                last: Some(9)
+            })
+        );
+        assert_eq!(
+            range("5.."),
+            Ok(FrameRange {
+                first: 5,
+                last: None
+            })
+        );
+        assert_eq!(
+            range("..9"),
+            Ok(FrameRange {
+                first: 0,
+                last: Some(9)
+            })
+        );
         assert!(range("9..5").is_err() && range("x").is_err() && range("-1").is_err());
         assert!(range("5..9").is_ok_and(|r| r.contains(9) && !r.contains(10)));
     }

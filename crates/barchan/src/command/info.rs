@@ -23,18 +23,42 @@ pub fn info(args: &InfoArgs) -> Result<(), Failure> {
     let frames = folder.frames().map_err(Failure::input)?;
     out(&format!("folder     {}", folder.path().display()));
     let record = folder.read_record().unwrap_or_default();
-    for key in ["scene", "method", "status", "version", "threads", "seed", "wall_seconds"] {
-        let line = record.lines().find_map(|line| line.strip_prefix(key)?.trim().strip_prefix('='));
+    for key in [
+        "scene",
+        "method",
+        "status",
+        "version",
+        "threads",
+        "seed",
+        "wall_seconds",
+    ] {
+        let line = record
+            .lines()
+            .find_map(|line| line.strip_prefix(key)?.trim().strip_prefix('='));
         if let Some(value) = line {
             out(&format!("{key:10} {}", value.trim().trim_matches('"')));
         }
     }
-    let size: u64 = frames.iter().filter_map(|frame| folder.frame_path(*frame).metadata().ok()).map(|m| m.len()).sum();
+    let size: u64 = frames
+        .iter()
+        .filter_map(|frame| folder.frame_path(*frame).metadata().ok())
+        .map(|m| m.len())
+        .sum();
     if let (Some(first), Some(last)) = (frames.first(), frames.last()) {
         let frame = read_frame(&folder.frame_path(*last)).map_err(Failure::input)?;
-        out(&format!("frames     {first} to {last}, {} on disk, {}", frames.len(), bytes(size as f64)));
-        out(&format!("time       {:.4} s at {} frames a second", frame.meta.time, frame.meta.fps));
-        out(&format!("particles  {}", grouped(frame.particles.len() as f64)));
+        out(&format!(
+            "frames     {first} to {last}, {} on disk, {}",
+            frames.len(),
+            bytes(size as f64)
+        ));
+        out(&format!(
+            "time       {:.4} s at {} frames a second",
+            frame.meta.time, frame.meta.fps
+        ));
+        out(&format!(
+            "particles  {}",
+            grouped(frame.particles.len() as f64)
+        ));
         out(&format!("materials  {}", frame.meta.materials.join(", ")));
     } else {
         out("frames     none");
@@ -46,16 +70,50 @@ fn presets() {
     for (name, preset) in PRESETS.iter() {
         out(name);
         let rows = [
-            ("density", preset.density.value.si, "kg/m3", &preset.density.source),
-            ("grain_density", preset.grain_density.value.si, "kg/m3", &preset.grain_density.source),
-            ("grain_size", preset.grain_size.value.si * 1e3, "mm", &preset.grain_size.source),
-            ("friction_angle", preset.friction_angle.value.si.to_degrees(), "deg", &preset.friction_angle.source),
-            ("cohesion", preset.cohesion.value.si, "Pa", &preset.cohesion.source),
-            ("restitution", preset.restitution.value.si, "", &preset.restitution.source),
+            (
+                "density",
+                preset.density.value.si,
+                "kg/m3",
+                &preset.density.source,
+            ),
+            (
+                "grain_density",
+                preset.grain_density.value.si,
+                "kg/m3",
+                &preset.grain_density.source,
+            ),
+            (
+                "grain_size",
+                preset.grain_size.value.si * 1e3,
+                "mm",
+                &preset.grain_size.source,
+            ),
+            (
+                "friction_angle",
+                preset.friction_angle.value.si.to_degrees(),
+                "deg",
+                &preset.friction_angle.source,
+            ),
+            (
+                "cohesion",
+                preset.cohesion.value.si,
+                "Pa",
+                &preset.cohesion.source,
+            ),
+            (
+                "restitution",
+                preset.restitution.value.si,
+                "",
+                &preset.restitution.source,
+            ),
         ];
         for (key, value, unit, source) in rows {
             let rounded = (value * 1e6).round() / 1e6;
-            out(&format!("  {key:14} {:>14}  {}", format!("{rounded} {unit}"), source.value));
+            out(&format!(
+                "  {key:14} {:>14}  {}",
+                format!("{rounded} {unit}"),
+                source.value
+            ));
         }
     }
 }

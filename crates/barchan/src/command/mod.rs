@@ -24,7 +24,12 @@ use std::process::ExitCode;
 
 /// Simulates granular material: sand, gravel, soil, grain, and the water they meet.
 #[derive(Parser)]
-#[command(name = "barchan", version, max_term_width = 100, after_help = "Exit codes: 0 done, 1 the run failed or was interrupted, 2 wrong use or bad input.")]
+#[command(
+    name = "barchan",
+    version,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 done, 1 the run failed or was interrupted, 2 wrong use or bad input."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -100,7 +105,9 @@ impl SceneArgs {
     fn start_threads(&self) -> usize {
         if let Some(threads) = self.threads {
             // Fails only if a pool was made before, which no command does.
-            let _ = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
+            let _ = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads.into())
+                .build_global();
         }
         rayon::current_num_threads()
     }

@@ -41,23 +41,38 @@ pub fn new(args: &NewArgs) -> Result<(), Failure> {
     let Some(scene) = GALLERY.iter().find(|scene| scene.name == name) else {
         let names: Vec<&str> = GALLERY.iter().map(|scene| scene.name).collect();
         let advice = barchan_sim::scene::problem::suggest(name, &names);
-        return Err(Failure::Input(format!("there is no gallery scene \"{name}\"; {advice}")));
+        return Err(Failure::Input(format!(
+            "there is no gallery scene \"{name}\"; {advice}"
+        )));
     };
-    let path = args.output.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.toml")));
-    let written = std::fs::File::create_new(&path).and_then(|mut file| file.write_all(scene.text.as_bytes()));
+    let path = args
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("{name}.toml")));
+    let written =
+        std::fs::File::create_new(&path).and_then(|mut file| file.write_all(scene.text.as_bytes()));
     written.map_err(|error| match error.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Failure::Input(format!("{} exists already; choose another name with -o", path.display()))
-        }
+        std::io::ErrorKind::AlreadyExists => Failure::Input(format!(
+            "{} exists already; choose another name with -o",
+            path.display()
+        )),
         _ => Failure::Input(format!("cannot write {}: {error}", path.display())),
     })?;
-    talk(&format!("wrote {}; run it with: barchan run {}", path.display(), path.display()));
+    talk(&format!(
+        "wrote {}; run it with: barchan run {}",
+        path.display(),
+        path.display()
+    ));
     Ok(())
 }
 
 /// The first comment of a scene.
 fn describe(text: &str) -> &str {
-    text.lines().next().unwrap_or_default().trim_start_matches('#').trim()
+    text.lines()
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches('#')
+        .trim()
 }
 
 #[cfg(test)]
@@ -70,7 +85,11 @@ mod tests {
         for scene in GALLERY {
             let loaded = barchan_sim::scene::parse(scene.text, Path::new(scene.name), &[]);
             assert!(loaded.is_ok(), "{}: {}", scene.name, loaded.unwrap_err());
-            assert!(describe(scene.text).len() > 20, "{} has no description", scene.name);
+            assert!(
+                describe(scene.text).len() > 20,
+                "{} has no description",
+                scene.name
+            );
         }
     }
 
@@ -80,7 +99,10 @@ mod tests {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if let Some(name) = name.strip_suffix(".toml") {
-                assert!(GALLERY.iter().any(|scene| scene.name == name), "{name} is not listed");
+                assert!(
+                    GALLERY.iter().any(|scene| scene.name == name),
+                    "{name} is not listed"
+                );
             }
         }
     }

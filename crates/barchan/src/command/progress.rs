@@ -41,13 +41,22 @@ pub struct FrameDone {
 
 impl Progress {
     /// Begins at frame `first_frame` of `frames`.
-    pub fn new(stage: &'static str, first_frame: u32, frames: u32, voice: Voice, json: bool) -> Self {
+    pub fn new(
+        stage: &'static str,
+        first_frame: u32,
+        frames: u32,
+        voice: Voice,
+        json: bool,
+    ) -> Self {
         let show_bar = voice != Voice::Quiet && !json && std::io::stderr().is_terminal();
         let bar = show_bar.then(|| {
-            let bar = ProgressBar::with_draw_target(Some(frames.into()), ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{prefix} [{bar:30}] frame {pos}/{len}  {msg}  {eta} left")
-                .expect("the template is valid")
-                .progress_chars("=> ");
+            let bar =
+                ProgressBar::with_draw_target(Some(frames.into()), ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template(
+                "{prefix} [{bar:30}] frame {pos}/{len}  {msg}  {eta} left",
+            )
+            .expect("the template is valid")
+            .progress_chars("=> ");
             bar.set_style(style);
             bar.set_prefix(stage);
             bar.set_position(first_frame.into());
@@ -72,7 +81,10 @@ impl Progress {
         self.substeps += 1;
         self.particle_steps += particles as f64;
         if self.voice == Voice::Verbose && !self.json {
-            self.say(&format!("step {step}: time {time:.6} s, dt {:.3} ms, {particles} particles", dt * 1e3));
+            self.say(&format!(
+                "step {step}: time {time:.6} s, dt {:.3} ms, {particles} particles",
+                dt * 1e3
+            ));
         }
     }
 
@@ -90,7 +102,11 @@ impl Progress {
             });
             out(&line.to_string());
         } else if let Some(bar) = &self.bar {
-            bar.set_message(format!("{substeps} substeps  {} particles  {} /s", grouped(done.particles as f64), grouped(rate)));
+            bar.set_message(format!(
+                "{substeps} substeps  {} particles  {} /s",
+                grouped(done.particles as f64),
+                grouped(rate)
+            ));
             bar.set_position(done.frame.into());
         } else if self.voice != Voice::Quiet {
             talk(&format!(

@@ -73,18 +73,32 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     watch_for_interrupts();
     let total = f64::from(job.state.clock.frame);
     let finished = job.state.clock.frame >= job.last;
-    let progress = RefCell::new(Progress::new("run", job.state.clock.frame, job.last, args.voice(), args.json));
+    let progress = RefCell::new(Progress::new(
+        "run",
+        job.state.clock.frame,
+        job.last,
+        args.voice(),
+        args.json,
+    ));
     if finished {
-        progress.borrow().say(&format!("all {total} frames are there already; add --fresh to make them again"));
+        progress.borrow().say(&format!(
+            "all {total} frames are there already; add --fresh to make them again"
+        ));
     } else if job.resumed {
-        progress.borrow().say(&format!("going on after frame {total} of {}", job.last));
+        progress
+            .borrow()
+            .say(&format!("going on after frame {total} of {}", job.last));
     }
     job.record("running", 0.0)?;
     let result = simulate(&mut job, &progress);
     let progress = progress.into_inner();
     progress.finish();
     let outcome = result.map_err(|error| with_way_back(&job, error))?;
-    let status = if outcome == Outcome::Done { "done" } else { "interrupted" };
+    let status = if outcome == Outcome::Done {
+        "done"
+    } else {
+        "interrupted"
+    };
     job.record(status, progress.seconds())?;
     if outcome == Outcome::Interrupted {
         let frame = job.state.clock.frame;
@@ -103,22 +117,34 @@ fn prepare(args: &RunArgs) -> Result<Job, Failure> {
     let threads = args.scene.start_threads();
     let mut scene = args.scene.load()?;
     let solver = barchan_solvers::solver(scene.method);
-    let path = args.output.clone().unwrap_or_else(|| default_folder(&scene));
-    let last = args.frames.and_then(|range| range.last).unwrap_or(scene.frames);
+    let path = args
+        .output
+        .clone()
+        .unwrap_or_else(|| default_folder(&scene));
+    let last = args
+        .frames
+        .and_then(|range| range.last)
+        .unwrap_or(scene.frames);
     scene.frames = last;
     admit(&scene, &estimate_run(&scene, &*solver, threads), &path)?;
     let folder = RunFolder::prepare(&path, &scene, args.fresh).map_err(Failure::input)?;
-    let resumed = folder.resume(&scene, solver.columns()).map_err(Failure::run)?;
+    let resumed = folder
+        .resume(&scene, solver.columns())
+        .map_err(Failure::run)?;
     let was_resumed = resumed.is_some();
     let state = match resumed {
         Some((state, coupling, refused)) => {
             for reason in refused {
-                talk(&format!("warning: {reason}; going back to the checkpoint before it"));
+                talk(&format!(
+                    "warning: {reason}; going back to the checkpoint before it"
+                ));
             }
             if !().restore(&coupling) {
                 return Err(Failure::Run("the checkpoint holds bodies that this version cannot move; add --fresh to start over".into()));
             }
-            folder.rewind_report(state.clock.step).map_err(Failure::run)?;
+            folder
+                .rewind_report(state.clock.step)
+                .map_err(Failure::run)?;
             state
         }
         None => start(&scene.model, scene.fps, solver.columns()).map_err(Failure::input)?,
@@ -152,7 +178,11 @@ fn simulate(job: &mut Job, progress: &RefCell<Progress>) -> Result<Outcome, RunE
     let mut recorder = CacheRecorder::new(
         job.folder.clone(),
         &job.scene,
-        |line| progress.borrow_mut().step(line.step, line.time, line.dt, line.particles),
+        |line| {
+            progress
+                .borrow_mut()
+                .step(line.step, line.time, line.dt, line.particles)
+        },
         |state, line| {
             progress.borrow_mut().frame(&FrameDone {
                 frame: state.clock.frame,
@@ -188,7 +218,9 @@ fn with_way_back(job: &Job, error: RunError) -> Failure {
             job.scene.path.display(),
             frame
         ),
-        RunError::Body(_) => "\nthe frames before it are whole; mend the file and give the same command again".into(),
+        RunError::Body(_) => {
+            "\nthe frames before it are whole; mend the file and give the same command again".into()
+        }
     };
     Failure::Run(format!("{error}{hint}"))
 }
@@ -222,8 +254,13 @@ fn export_all(job: &Job, progress: &Progress) -> Result<(), Failure> {
     for &format in &job.scene.exports {
         let frames = job.folder.frames().map_err(Failure::run)?;
         let to = job.folder.path().join("export").join(format.word());
-        progress.say(&format!("exporting {} frames to {}", frames.len(), to.display()));
-        barchan_out::export::export(&job.folder, &frames, format, &to, |_| {}).map_err(Failure::run)?;
+        progress.say(&format!(
+            "exporting {} frames to {}",
+            frames.len(),
+            to.display()
+        ));
+        barchan_out::export::export(&job.folder, &frames, format, &to, |_| {})
+            .map_err(Failure::run)?;
     }
     Ok(())
 }
@@ -239,7 +276,9 @@ fn report_done(job: &Job, args: &RunArgs, progress: &Progress) {
         return;
     }
     if quarantined > 0 {
-        progress.say(&format!("warning: {quarantined} particles were lost and taken out; report.jsonl tells their ids"));
+        progress.say(&format!(
+            "warning: {quarantined} particles were lost and taken out; report.jsonl tells their ids"
+        ));
     }
     let formats: Vec<&str> = Format::WORDS.to_vec();
     progress.say(&format!(

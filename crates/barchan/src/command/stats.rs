@@ -48,33 +48,53 @@ pub fn stats(args: &StatsArgs) -> Result<(), Failure> {
             out(&row(&stats));
         }
     }
-    if broken.is_empty() { Ok(()) } else { Err(Failure::Run(broken.join("\n"))) }
+    if broken.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Run(broken.join("\n")))
+    }
 }
 
 /// The frames of a run that were asked for.
 pub fn chosen(folder: &RunFolder, frames: &FramesArg) -> Result<Vec<u32>, Failure> {
     let all = folder.frames().map_err(Failure::input)?;
-    let wanted: Vec<u32> =
-        all.iter().copied().filter(|frame| frames.frames.is_none_or(|range| range.contains(*frame))).collect();
+    let wanted: Vec<u32> = all
+        .iter()
+        .copied()
+        .filter(|frame| frames.frames.is_none_or(|range| range.contains(*frame)))
+        .collect();
     if wanted.is_empty() {
         let there = match (all.first(), all.last()) {
             (Some(first), Some(last)) => format!("frames {first} to {last} are there"),
             _ => "there are none yet".into(),
         };
-        return Err(Failure::Input(format!("no such frames in {}; {there}", folder.path().display())));
+        return Err(Failure::Input(format!(
+            "no such frames in {}; {there}",
+            folder.path().display()
+        )));
     }
     Ok(wanted)
 }
 
 fn heading(pile: bool) -> String {
-    let pile = if pile { "  angle deg  height m  reach m" } else { "" };
-    format!(" frame   time s   particles     mass kg   kinetic J   max m/s  centre of mass m{}{pile}", " ".repeat(11))
+    let pile = if pile {
+        "  angle deg  height m  reach m"
+    } else {
+        ""
+    };
+    format!(
+        " frame   time s   particles     mass kg   kinetic J   max m/s  centre of mass m{}{pile}",
+        " ".repeat(11)
+    )
 }
 
 fn row(stats: &FrameStats) -> String {
     let [x, y, z] = stats.center_of_mass;
     let pile = stats.pile.map_or(String::new(), |pile| {
-        format!("  {:9.2}  {:8.4}  {:7.4}", pile.repose_angle_deg, pile.pile_height, pile.runout_radius)
+        format!(
+            "  {:9.2}  {:8.4}  {:7.4}",
+            pile.repose_angle_deg, pile.pile_height, pile.runout_radius
+        )
     });
     format!(
         "{:6} {:8.4} {:>11} {:11.4} {:11.4e} {:9.4}  {:8.4} {:8.4} {:8.4}{pile}",

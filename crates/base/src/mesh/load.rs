@@ -73,13 +73,22 @@ pub fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
 /// # Errors
 /// As [`load_mesh`].
 pub fn parse_mesh(path: &Path, bytes: &[u8]) -> Result<Mesh, LoadError> {
-    let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
+    let extension = path
+        .extension()
+        .map(|e| e.to_string_lossy().to_ascii_lowercase());
     let (format, soup) = match extension.as_deref() {
         Some("obj") => ("OBJ", read_obj(bytes)),
         Some("stl") => ("STL", read_stl(bytes)),
         Some("ply") => ("PLY", ply_file::read(bytes)),
-        Some("gltf" | "glb") => ("glTF", gltf_file::read(bytes, path.parent().unwrap_or(Path::new("")))),
-        _ => return Err(LoadError::Format { path: path.to_owned() }),
+        Some("gltf" | "glb") => (
+            "glTF",
+            gltf_file::read(bytes, path.parent().unwrap_or(Path::new(""))),
+        ),
+        _ => {
+            return Err(LoadError::Format {
+                path: path.to_owned(),
+            });
+        }
     };
     let (vertices, triangles) = soup.map_err(|reason| LoadError::Parse {
         path: path.to_owned(),
@@ -99,15 +108,23 @@ fn read_obj(bytes: &[u8]) -> Result<Soup, String> {
     };
     // Materials do not matter here, so none are looked for.
     let no_materials = |_: &Path| Err(tobj::LoadError::OpenFileFailed);
-    let (models, _) =
-        tobj::load_obj_buf(&mut Cursor::new(bytes), &options, no_materials).map_err(|e| e.to_string())?;
+    let (models, _) = tobj::load_obj_buf(&mut Cursor::new(bytes), &options, no_materials)
+        .map_err(|e| e.to_string())?;
     let (mut vertices, mut triangles) = (Vec::new(), Vec::new());
     for model in models {
         let offset = u32::try_from(vertices.len()).map_err(|_| "too many vertices")?;
         let (points, _) = model.mesh.positions.as_chunks::<3>();
-        vertices.extend(points.iter().map(|p| Vec3::new(p[0] as f32, p[1] as f32, p[2] as f32)));
+        vertices.extend(
+            points
+                .iter()
+                .map(|p| Vec3::new(p[0] as f32, p[1] as f32, p[2] as f32)),
+        );
         let (corners, _) = model.mesh.indices.as_chunks::<3>();
-        triangles.extend(corners.iter().map(|t| t.map(|corner| corner.saturating_add(offset))));
+        triangles.extend(
+            corners
+                .iter()
+                .map(|t| t.map(|corner| corner.saturating_add(offset))),
+        );
     }
     Ok((vertices, triangles))
 }
@@ -126,9 +143,17 @@ fn read_stl(bytes: &[u8]) -> Result<Soup, String> {
         }
     }
     let mesh = stl_io::read_stl(&mut Cursor::new(bytes)).map_err(|e| e.to_string())?;
-    let vertices = mesh.vertices.iter().map(|v| Vec3::from_array(v.0)).collect();
+    let vertices = mesh
+        .vertices
+        .iter()
+        .map(|v| Vec3::from_array(v.0))
+        .collect();
     let index = |i: usize| u32::try_from(i).unwrap_or(u32::MAX);
-    let triangles = mesh.faces.iter().map(|face| face.vertices.map(index)).collect();
+    let triangles = mesh
+        .faces
+        .iter()
+        .map(|face| face.vertices.map(index))
+        .collect();
     Ok((vertices, triangles))
 }
 
@@ -225,7 +250,10 @@ mod tests {
         for (name, bytes) in files() {
             // An OBJ cut between lines is still an OBJ; cut inside its vertices it has no triangles.
             for keep in [0, 10, 60, bytes.len() / 3] {
-                assert!(parse_mesh(Path::new(name), &bytes[..keep]).is_err(), "{name} cut at {keep}");
+                assert!(
+                    parse_mesh(Path::new(name), &bytes[..keep]).is_err(),
+                    "{name} cut at {keep}"
+                );
             }
         }
     }
@@ -233,7 +261,11 @@ mod tests {
     #[test]
     fn an_unknown_extension_is_named() {
         let error = parse_mesh(Path::new("dune.blend"), b"").unwrap_err();
-        assert!(error.to_string().contains("dune.blend: unknown mesh format"));
+        assert!(
+            error
+                .to_string()
+                .contains("dune.blend: unknown mesh format")
+        );
     }
 
     /// Readers must survive anything: random bytes, and valid files with bytes changed, cut or repeated.

@@ -59,7 +59,11 @@ impl Mesh {
         if largest >= u32::MAX as usize {
             return Err(MeshError::TooLarge(largest));
         }
-        let mut bad = vertices.iter().enumerate().filter(|(_, v)| !v.is_finite()).map(|(i, _)| i);
+        let mut bad = vertices
+            .iter()
+            .enumerate()
+            .filter(|(_, v)| !v.is_finite())
+            .map(|(i, _)| i);
         if let Some(first) = bad.next() {
             return Err(MeshError::NotFinite {
                 count: 1 + bad.count(),
@@ -68,7 +72,10 @@ impl Mesh {
             });
         }
         for (triangle, corners) in triangles.iter().enumerate() {
-            if let Some(&vertex) = corners.iter().find(|&&corner| corner as usize >= vertices.len()) {
+            if let Some(&vertex) = corners
+                .iter()
+                .find(|&&corner| corner as usize >= vertices.len())
+            {
                 return Err(MeshError::Index {
                     triangle,
                     vertex,
@@ -77,10 +84,16 @@ impl Mesh {
             }
         }
         let all = triangles.len();
-        let mut mesh = Self { vertices, triangles };
-        let areas: Vec<bool> = (0..all).map(|i| mesh.area_vector(i).length_squared() > 0.0).collect();
+        let mut mesh = Self {
+            vertices,
+            triangles,
+        };
+        let areas: Vec<bool> = (0..all)
+            .map(|i| mesh.area_vector(i).length_squared() > 0.0)
+            .collect();
         let mut has_area = areas.iter();
-        mesh.triangles.retain(|_| *has_area.next().expect("one flag a triangle"));
+        mesh.triangles
+            .retain(|_| *has_area.next().expect("one flag a triangle"));
         if mesh.triangles.is_empty() {
             return Err(MeshError::NoTriangles(all));
         }
@@ -118,15 +131,28 @@ impl Mesh {
     /// # Errors
     /// If a moved vertex is not finite or no area is left.
     pub fn mapped(&self, place: impl Fn(Vec3) -> Vec3) -> Result<Self, MeshError> {
-        Self::new(self.vertices.iter().map(|v| place(*v)).collect(), self.triangles.clone())
+        Self::new(
+            self.vertices.iter().map(|v| place(*v)).collect(),
+            self.triangles.clone(),
+        )
     }
 }
 
 /// A closed unit cube about the origin, for tests and examples.
 pub fn unit_cube() -> Mesh {
-    let vertices = (0..8).map(|i| Vec3::new((i & 1) as f32, (i >> 1 & 1) as f32, (i >> 2) as f32) - 0.5);
-    let quads = [[0, 4, 6, 2], [1, 3, 7, 5], [0, 1, 5, 4], [2, 6, 7, 3], [0, 2, 3, 1], [4, 5, 7, 6]];
-    let triangles = quads.iter().flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]);
+    let vertices =
+        (0..8).map(|i| Vec3::new((i & 1) as f32, (i >> 1 & 1) as f32, (i >> 2) as f32) - 0.5);
+    let quads = [
+        [0, 4, 6, 2],
+        [1, 3, 7, 5],
+        [0, 1, 5, 4],
+        [2, 6, 7, 3],
+        [0, 2, 3, 1],
+        [4, 5, 7, 6],
+    ];
+    let triangles = quads
+        .iter()
+        .flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]);
     Mesh::new(vertices.collect(), triangles.collect()).expect("a cube is a mesh")
 }
 
@@ -140,15 +166,32 @@ mod tests {
         let bad = vec![Vec3::ZERO, Vec3::NAN, Vec3::INFINITY];
         assert_eq!(
             Mesh::new(bad, vec![[0, 1, 2]]),
-            Err(MeshError::NotFinite { count: 2, total: 3, first: 1 })
+            Err(MeshError::NotFinite {
+                count: 2,
+                total: 3,
+                first: 1
+            })
         );
         assert_eq!(
             Mesh::new(corners.clone(), vec![[0, 1, 3]]),
-            Err(MeshError::Index { triangle: 0, vertex: 3, total: 3 })
+            Err(MeshError::Index {
+                triangle: 0,
+                vertex: 3,
+                total: 3
+            })
         );
-        assert_eq!(Mesh::new(corners.clone(), vec![[0, 1, 1]]), Err(MeshError::NoTriangles(1)));
-        assert_eq!(Mesh::new(corners.clone(), vec![]), Err(MeshError::NoTriangles(0)));
-        assert!(Mesh::new(corners, vec![[0, 1, 2], [0, 0, 1]]).is_ok_and(|mesh| mesh.triangles().len() == 1));
+        assert_eq!(
+            Mesh::new(corners.clone(), vec![[0, 1, 1]]),
+            Err(MeshError::NoTriangles(1))
+        );
+        assert_eq!(
+            Mesh::new(corners.clone(), vec![]),
+            Err(MeshError::NoTriangles(0))
+        );
+        assert!(
+            Mesh::new(corners, vec![[0, 1, 2], [0, 0, 1]])
+                .is_ok_and(|mesh| mesh.triangles().len() == 1)
+        );
     }
 
     #[test]

@@ -61,7 +61,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Soup, String> {
     let vertices = Parser::<Vertex>::new();
     let faces = Parser::<Face>::new();
     let others = Parser::<DefaultElement>::new();
-    let header = vertices.read_header(&mut reader).map_err(|e| e.to_string())?;
+    let header = vertices
+        .read_header(&mut reader)
+        .map_err(|e| e.to_string())?;
     let (mut points, mut triangles) = (Vec::new(), Vec::new());
     for (name, element) in &header.elements {
         // Every element takes at least a byte, so larger counts are lies.
@@ -80,7 +82,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Soup, String> {
             "face" => {
                 let read = faces.read_payload_for_element(&mut reader, element, &header);
                 for Face(corners) in read.map_err(|e| e.to_string())? {
-                    triangles.extend((2..corners.len()).map(|i| [corners[0], corners[i - 1], corners[i]]));
+                    triangles.extend(
+                        (2..corners.len()).map(|i| [corners[0], corners[i - 1], corners[i]]),
+                    );
                 }
             }
             _ => {

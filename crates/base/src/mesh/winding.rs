@@ -16,9 +16,18 @@ fn solid_angle([a, b, c]: [Vec3; 3]) -> f64 {
     2.0 * volume.atan2(denominator)
 }
 
+/// The same in 32 bits, for sums of many.
+fn solid_angle_f32([a, b, c]: [Vec3; 3]) -> f32 {
+    let (la, lb, lc) = (a.length(), b.length(), c.length());
+    let volume = a.dot(b.cross(c));
+    let denominator = la * lb * lc + a.dot(b) * lc + b.dot(c) * la + c.dot(a) * lb;
+    2.0 * volume.atan2(denominator)
+}
+
 /// The generalised winding number of `mesh` about `point`, triangle by triangle.
 pub fn winding_number(mesh: &Mesh, point: Vec3) -> f64 {
-    let angles = (0..mesh.triangles().len()).map(|i| solid_angle(mesh.corners(i).map(|corner| corner - point)));
+    let angles = (0..mesh.triangles().len())
+        .map(|i| solid_angle(mesh.corners(i).map(|corner| corner - point)));
     angles.sum::<f64>() / (4.0 * PI)
 }
 
@@ -26,9 +35,9 @@ pub fn winding_number(mesh: &Mesh, point: Vec3) -> f64 {
 const LEAF: usize = 8;
 
 /// A group acts as a dipole beyond so many of its radii. The error of the whole falls with the square of this:
-/// about 0.05 for [`ROUGHLY`], 0.001 for [`PRECISELY`].
+/// about 0.05 for [`ROUGHLY`], 0.003 for [`PRECISELY`].
 const ROUGHLY: f32 = 2.0;
-const PRECISELY: f32 = 16.0;
+const PRECISELY: f32 = 8.0;
 /// A rough number further than this from one half decides.
 const DOUBT: f64 = 0.2;
 
@@ -60,7 +69,9 @@ impl WindingTree {
     pub fn new(mesh: &Mesh) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
-            corners: (0..mesh.triangles().len()).map(|i| mesh.corners(i)).collect(),
+            corners: (0..mesh.triangles().len())
+                .map(|i| mesh.corners(i))
+                .collect(),
         };
         let count = tree.corners.len();
         tree.split(0, count);
@@ -77,7 +88,9 @@ impl WindingTree {
             let size = crate::Bounds::of(group.iter().map(centroid)).size();
             let axis = size.max_position();
             let middle = group.len() / 2;
-            group.select_nth_unstable_by(middle, |a, b| centroid(a)[axis].total_cmp(&centroid(b)[axis]));
+            group.select_nth_unstable_by(middle, |a, b| {
+                centroid(a)[axis].total_cmp(&centroid(b)[axis])
+            });
             self.split(start, start + middle);
             self.nodes[id as usize].second = self.split(start + middle, end);
         }
@@ -86,14 +99,19 @@ impl WindingTree {
 
     /// True where the winding number, of either sign, is above one half.
     pub fn contains(&self, point: Vec3) -> bool {
-        let rough = self.sum(point, ROUGHLY).abs();
+        let rough = self.rough_winding_number(point).abs();
         if (rough - 0.5).abs() > DOUBT {
             return rough > 0.5;
         }
         self.winding_number(point).abs() > 0.5
     }
 
-    /// The winding number about `point`, to about a thousandth.
+    /// The winding number about `point`, to about a twentieth.
+    pub fn rough_winding_number(&self, point: Vec3) -> f64 {
+        self.sum(point, ROUGHLY)
+    }
+
+    /// The winding number about `point`, to a few thousandths.
     pub fn winding_number(&self, point: Vec3) -> f64 {
         self.sum(point, PRECISELY)
     }
@@ -109,7 +127,10 @@ impl WindingTree {
                 angle += f64::from(away.dot(node.dipole) / (distance * distance * distance));
             } else if node.second == 0 {
                 let group = &self.corners[node.start as usize..node.end as usize];
-                angle += group.iter().map(|t| solid_angle(t.map(|corner| corner - point))).sum::<f64>();
+                let angles = group
+                    .iter()
+                    .map(|t| solid_angle_f32(t.map(|corner| corner - point)));
+                angle += f64::from(angles.sum::<f32>());
             } else {
                 pending.extend([id + 1, node.second]);
             }
@@ -122,9 +143,20 @@ impl Node {
     fn of(group: &[[Vec3; 3]], start: u32, end: u32) -> Self {
         let area_vector = |[a, b, c]: &[Vec3; 3]| (*b - *a).cross(*c - *a) * 0.5;
         let area: f32 = group.iter().map(|t| area_vector(t).length()).sum();
-        let weighted: Vec3 = group.iter().map(|t| (t[0] + t[1] + t[2]) / 3.0 * area_vector(t).length()).sum();
-        let centre = if area > 0.0 { weighted / area } else { group[0][0] };
-        let radius = group.iter().flatten().map(|corner| (*corner - centre).length()).fold(0.0, f32::max);
+        let weighted: Vec3 = group
+            .iter()
+            .map(|t| (t[0] + t[1] + t[2]) / 3.0 * area_vector(t).length())
+            .sum();
+        let centre = if area > 0.0 {
+            weighted / area
+        } else {
+            group[0][0]
+        };
+        let radius = group
+            .iter()
+            .flatten()
+            .map(|corner| (*corner - centre).length())
+            .fold(0.0, f32::max);
         Self {
             centre,
             radius,
@@ -145,12 +177,23 @@ mod tests {
     /// A sphere of `n` × `2n` quads, without the triangles that `keep` refuses.
     fn ball(n: u32, keep: impl Fn(Vec3) -> bool) -> Mesh {
         let place = |i: u32, j: u32| {
-            let (theta, phi) = (i as f32 / n as f32 * PI as f32, j as f32 / n as f32 * PI as f32);
-            Vec3::new(theta.sin() * phi.cos(), theta.cos(), -theta.sin() * phi.sin())
+            let (theta, phi) = (
+                i as f32 / n as f32 * PI as f32,
+                j as f32 / n as f32 * PI as f32,
+            );
+            Vec3::new(
+                theta.sin() * phi.cos(),
+                theta.cos(),
+                -theta.sin() * phi.sin(),
+            )
         };
-        let vertices: Vec<Vec3> = (0..=n).flat_map(|i| (0..2 * n).map(move |j| place(i, j))).collect();
+        let vertices: Vec<Vec3> = (0..=n)
+            .flat_map(|i| (0..2 * n).map(move |j| place(i, j)))
+            .collect();
         let at = |i: u32, j: u32| i * 2 * n + j % (2 * n);
-        let quads = (0..n).flat_map(|i| (0..2 * n).map(move |j| [at(i, j), at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)]));
+        let quads = (0..n).flat_map(|i| {
+            (0..2 * n).map(move |j| [at(i, j), at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)])
+        });
         let triangles = quads
             .flat_map(|[a, b, c, d]| [[a, b, c], [a, c, d]])
             .filter(|t| keep(t.iter().map(|&v| vertices[v as usize]).sum::<Vec3>() / 3.0));
@@ -167,7 +210,10 @@ mod tests {
             let reach = point.abs().max_element();
             if (reach - 0.5).abs() > 1e-3 {
                 let expected = f64::from(u8::from(reach < 0.5));
-                assert!((winding_number(&cube, point) - expected).abs() < 1e-4, "{point}");
+                assert!(
+                    (winding_number(&cube, point) - expected).abs() < 1e-4,
+                    "{point}"
+                );
             }
         }
     }
@@ -175,7 +221,9 @@ mod tests {
     #[test]
     fn the_tree_finds_what_the_sum_finds_on_open_and_overlapping_meshes() {
         let open = ball(40, |centre| centre.y > -0.8);
-        let shifted = ball(30, |_| true).mapped(|v| v * 0.6 + Vec3::X * 0.7).unwrap();
+        let shifted = ball(30, |_| true)
+            .mapped(|v| v * 0.6 + Vec3::X * 0.7)
+            .unwrap();
         let mut vertices = open.vertices().to_vec();
         let offset = vertices.len() as u32;
         vertices.extend(shifted.vertices());
@@ -188,7 +236,7 @@ mod tests {
         for i in 0..2000 {
             let point = random.in_cube(i, 0) * 3.0 - 1.5;
             let (fast, exact) = (tree.winding_number(point), winding_number(&mesh, point));
-            assert!((fast - exact).abs() < 2e-3, "{point}: {fast} for {exact}");
+            assert!((fast - exact).abs() < 5e-3, "{point}: {fast} for {exact}");
             wrong += usize::from(tree.contains(point) != (exact.abs() > 0.5));
         }
         assert!(wrong <= 2, "{wrong} of 2000 on the wrong side"); // 99.9 %

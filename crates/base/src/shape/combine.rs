@@ -13,7 +13,11 @@ const NOTHING: Surface = Surface {
 pub(super) fn union(parts: &[Shape], point: Vec3) -> Surface {
     parts.iter().fold(NOTHING, |nearest, part| {
         let surface = part.surface(point);
-        if surface.distance < nearest.distance { surface } else { nearest }
+        if surface.distance < nearest.distance {
+            surface
+        } else {
+            nearest
+        }
     })
 }
 
@@ -49,7 +53,11 @@ pub(super) fn smooth_union(parts: &[Shape], width: f32, point: Vec3) -> Surface 
     let blended = parts.iter().fold(NOTHING, |a, part| {
         let b = part.surface(point);
         let h = (1.0 - (a.distance - b.distance).abs() / width).max(0.0);
-        let (near, far) = if a.distance < b.distance { (a, b) } else { (b, a) };
+        let (near, far) = if a.distance < b.distance {
+            (a, b)
+        } else {
+            (b, a)
+        };
         Surface {
             distance: near.distance - 0.25 * h * h * width,
             normal: near.normal.lerp(far.normal, 0.5 * h),
@@ -62,9 +70,15 @@ pub(super) fn smooth_union(parts: &[Shape], width: f32, point: Vec3) -> Surface 
 }
 
 pub(super) fn bounds_of_any(parts: &[Shape]) -> Bounds {
-    parts.iter().map(Shape::bounds).fold(Bounds::EMPTY, Bounds::union)
+    parts
+        .iter()
+        .map(Shape::bounds)
+        .fold(Bounds::EMPTY, Bounds::union)
 }
 
 pub(super) fn bounds_of_all(parts: &[Shape]) -> Bounds {
-    parts.iter().map(Shape::bounds).fold(Bounds::EVERYTHING, Bounds::intersection)
+    parts
+        .iter()
+        .map(Shape::bounds)
+        .fold(Bounds::EVERYTHING, Bounds::intersection)
 }

@@ -13,17 +13,20 @@ use rayon::prelude::*;
 const BLOCK: u32 = 8;
 /// Nodes along a block's edge; neighbours repeat their common face.
 const NODES: u32 = BLOCK + 1;
-const NODES_PER_BLOCK: usize = (NODES * NODES * NODES) as usize;
+pub(super) const NODES_PER_BLOCK: usize = (NODES * NODES * NODES) as usize;
 /// Half the diagonal of a unit cube.
 const HALF_DIAGONAL: f32 = 0.866_025_4;
-/// Interpolation off by more than this part of a cell at its centre marks the cell as rough.
+/// Interpolation off by more than this part of a cell at its centre marks the cell as rough,
 const ROUGH: f32 = 0.05;
+/// if its centre is no more than this many cells from the surface.
+const ROUGH_REACH: f32 = 1.5;
 
 /// A narrow-band signed distance field.
 #[derive(Clone, Debug)]
 pub struct DistanceGrid {
     origin: Vec3,
     cell: f32,
+    per_cell: f32,
     blocks: UVec3,
     /// Signed distance at block corners.
     corners: Vec<f32>,
@@ -46,6 +49,62 @@ struct FineBlock {
     rough: [u64; 8],
 }
 
+/// What a grid samples: a signed distance at a point and, if there is a faster way, at the nodes of a whole block.
+pub trait SignedDistance: Sync {
+    /// Signed distance [m] at `point`.
+    fn signed(&self, point: Vec3) -> f32;
+
+    /// Distance [m] at `point`, without its sign.
+    fn unsigned(&self, point: Vec3) -> f32 {
+        self.signed(point).abs()
+    }
+
+    /// Signed distances at the nodes of `block`, x fastest; exact within the band, never too large beyond it. `None`
+    /// if the band does not reach the block after all.
+    fn nodes(&self, block: &NodeBlock) -> Option<Box<[f32; NODES_PER_BLOCK]>> {
+        let mut values = Box::new([0.0; NODES_PER_BLOCK]);
+        for (i, value) in values.iter_mut().enumerate() {
+            *value = self.signed(block.place(i));
+        }
+        Some(values)
+    }
+}
+
+impl<F: Fn(Vec3) -> f32 + Sync> SignedDistance for F {
+    fn signed(&self, point: Vec3) -> f32 {
+        self(point)
+    }
+}
+
+/// A block of nodes to be sampled.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeBlock {
+    /// Place of its first node.
+    pub origin: Vec3,
+    /// Distance between nodes [m].
+    pub cell: f32,
+    /// Width of the band [m].
+    pub band: f32,
+}
+
+impl NodeBlock {
+    /// Nodes along an edge.
+    pub const EDGE: usize = NODES as usize;
+
+    /// Place of node `index`.
+    pub fn place(&self, index: usize) -> Vec3 {
+        self.origin + unflatten(index, UVec3::splat(NODES)).as_vec3() * self.cell
+    }
+
+    /// Box around its nodes.
+    pub fn bounds(&self) -> Bounds {
+        Bounds {
+            min: self.origin,
+            max: self.origin + self.cell * BLOCK as f32,
+        }
+    }
+}
+
 /// Why a grid cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum DistanceGridError {
@@ -56,7 +115,9 @@ pub enum DistanceGridError {
     #[error("the cell size must be positive, got {0} m")]
     CellSize(f32),
     /// Too fine for memory.
-    #[error("cells of {cell} m over {size} m make {blocks} blocks, more than the {most} that are sensible")]
+    #[error(
+        "cells of {cell} m over {size} m make {blocks} blocks, more than the {most} that are sensible"
+    )]
     TooFine {
         /// Cell size asked for [m].
         cell: f32,
@@ -74,7 +135,11 @@ const MOST_BLOCKS: u64 = 1 << 24;
 
 fn unflatten(index: usize, size: UVec3) -> UVec3 {
     let (x, y) = (size.x as usize, size.y as usize);
-    UVec3::new((index % x) as u32, (index / x % y) as u32, (index / x / y) as u32)
+    UVec3::new(
+        (index % x) as u32,
+        (index / x % y) as u32,
+        (index / x / y) as u32,
+    )
 }
 
 fn flatten(at: UVec3, size: UVec3) -> usize {
@@ -97,7 +162,8 @@ impl Trilinear {
     fn gradient(&self, f: Vec3) -> Vec3 {
         let c = &self.0;
         let mix = |a: f32, b: f32, t: f32| a + (b - a) * t;
-        let face = |a: f32, b: f32, c: f32, d: f32, s: f32, t: f32| mix(mix(a, b, s), mix(c, d, s), t);
+        let face =
+            |a: f32, b: f32, c: f32, d: f32, s: f32, t: f32| mix(mix(a, b, s), mix(c, d, s), t);
         Vec3::new(
             face(c[1] - c[0], c[3] - c[2], c[5] - c[4], c[7] - c[6], f.y, f.z),
             face(c[2] - c[0], c[3] - c[1], c[6] - c[4], c[7] - c[5], f.x, f.z),
@@ -115,7 +181,7 @@ impl DistanceGrid {
         bounds: Bounds,
         cell: f32,
         band: f32,
-        distance: impl Fn(Vec3) -> f32 + Sync,
+        distance: impl SignedDistance,
     ) -> Result<Self, DistanceGridError> {
         if bounds.is_empty() || !bounds.is_finite() {
             return Err(DistanceGridError::Bounds);
@@ -124,7 +190,10 @@ impl DistanceGrid {
             return Err(DistanceGridError::CellSize(cell));
         }
         let bounds = bounds.grown((band + 1.0) * cell);
-        let wanted = (bounds.size() / (cell * BLOCK as f32)).ceil().max(Vec3::ONE).as_dvec3();
+        let wanted = (bounds.size() / (cell * BLOCK as f32))
+            .ceil()
+            .max(Vec3::ONE)
+            .as_dvec3();
         let count = wanted.x * wanted.y * wanted.z;
         if count > MOST_BLOCKS as f64 {
             return Err(DistanceGridError::TooFine {
@@ -137,6 +206,7 @@ impl DistanceGrid {
         let mut grid = Self {
             origin: bounds.min,
             cell,
+            per_cell: 1.0 / cell,
             blocks: wanted.as_uvec3(),
             corners: Vec::new(),
             kinds: Vec::new(),
@@ -151,28 +221,35 @@ impl DistanceGrid {
         self.cell * BLOCK as f32
     }
 
-    fn sample_corners(&mut self, distance: &(impl Fn(Vec3) -> f32 + Sync)) {
+    fn sample_corners(&mut self, distance: &impl SignedDistance) {
         let size = self.blocks + 1;
         let (origin, step) = (self.origin, self.block_size());
         self.corners = (0..size.element_product() as usize)
             .into_par_iter()
-            .map(|i| distance(origin + unflatten(i, size).as_vec3() * step))
+            .map(|i| distance.signed(origin + unflatten(i, size).as_vec3() * step))
             .collect();
     }
 
-    fn sample_blocks(&mut self, band: f32, distance: &(impl Fn(Vec3) -> f32 + Sync)) {
+    fn sample_blocks(&mut self, band: f32, distance: &impl SignedDistance) {
         let reach = HALF_DIAGONAL * self.block_size() + band * self.cell;
         let sampled: Vec<Result<FineBlock, f32>> = (0..self.blocks.element_product() as usize)
             .into_par_iter()
             .map(|i| {
                 let at = unflatten(i, self.blocks);
-                let centre = self.origin + (at.as_vec3() + 0.5) * self.block_size();
-                let exact = distance(centre);
-                if exact.abs() <= reach {
-                    return Ok(self.sample_fine(at, distance));
+                let origin = self.origin + at.as_vec3() * self.block_size();
+                let exact = distance.unsigned(origin + 0.5 * self.block_size());
+                let block = NodeBlock {
+                    origin,
+                    cell: self.cell,
+                    band: band * self.cell,
+                };
+                if exact <= reach
+                    && let Some(nodes) = distance.nodes(&block)
+                {
+                    return Ok(FineBlock::new(nodes, &block, distance));
                 }
                 let guess = self.block_corners(at).value(Vec3::splat(0.5));
-                Err((guess.abs() - exact.abs()).max(0.0))
+                Err((guess.abs() - exact).max(0.0))
             })
             .collect();
         for block in sampled {
@@ -186,33 +263,11 @@ impl DistanceGrid {
         }
     }
 
-    fn sample_fine(&self, at: UVec3, distance: &impl Fn(Vec3) -> f32) -> FineBlock {
-        let first = (at * BLOCK).as_vec3();
-        let place = |index: Vec3| self.origin + (first + index) * self.cell;
-        let mut block = FineBlock {
-            nodes: Box::new([0.0; NODES_PER_BLOCK]),
-            rough: [0; 8],
-        };
-        for (i, node) in block.nodes.iter_mut().enumerate() {
-            *node = distance(place(unflatten(i, UVec3::splat(NODES)).as_vec3()));
-        }
-        // Near the surface, see whether interpolation tells the truth at the cell's centre.
-        for i in 0..512 {
-            let index = unflatten(i, UVec3::splat(BLOCK));
-            let guess = block.cell(index).value(Vec3::splat(0.5));
-            if guess.abs() < 2.0 * self.cell {
-                let exact = distance(place(index.as_vec3() + 0.5));
-                if (guess - exact).abs() > ROUGH * self.cell {
-                    block.rough[i / 64] |= 1 << (i % 64);
-                }
-            }
-        }
-        block
-    }
-
     fn block_corners(&self, at: UVec3) -> Trilinear {
         let size = self.blocks + 1;
-        Trilinear(std::array::from_fn(|i| self.corners[flatten(at + corner(i), size)]))
+        Trilinear(std::array::from_fn(|i| {
+            self.corners[flatten(at + corner(i), size)]
+        }))
     }
 
     /// Cell size [m].
@@ -227,30 +282,35 @@ impl DistanceGrid {
 
     /// Signed distance [m] at `point`.
     pub fn distance(&self, point: Vec3) -> f32 {
-        self.look(point, |corners, f, _| corners.value(f)).0
+        self.look(point, |corners, f, _| corners.value(f)).distance
     }
 
-    /// Signed distance and normal at `point`.
-    pub fn surface(&self, point: Vec3) -> Surface {
-        let (distance, normal) = self.look_with_normal(point);
-        Surface { distance, normal }
+    /// Signed distance [m] at `point`; `None` where interpolation is known to be poor near the surface: at edges, thin
+    /// walls and holes.
+    pub fn smooth_distance(&self, point: Vec3) -> Option<f32> {
+        let look = self.look(point, |corners, f, _| corners.value(f));
+        (!look.rough).then_some(look.distance)
     }
 
-    /// True where interpolation is known to be poor near the surface: edges, thin walls, holes.
-    pub fn is_rough(&self, point: Vec3) -> bool {
-        let local = (point - self.origin) / self.cell;
-        let size = (self.blocks * BLOCK).as_vec3();
-        if local.min_element() < 0.0 || !local.cmplt(size).all() {
-            return false;
-        }
-        let cell = local.as_uvec3();
-        match self.kinds[flatten(cell / BLOCK, self.blocks)] {
-            Block::Fine(index) => {
-                let bit = flatten(cell % BLOCK, UVec3::splat(BLOCK));
-                self.fine[index as usize].rough[bit / 64] >> (bit % 64) & 1 == 1
-            }
-            Block::Coarse(_) => false,
-        }
+    /// Signed distance and normal at `point`; `None` where interpolation is known to be poor.
+    pub fn smooth_surface(&self, point: Vec3) -> Option<Surface> {
+        let mut slope = Vec3::ZERO;
+        let look = self.look(point, |corners, f, scale| {
+            slope = corners.gradient(f) / scale;
+            corners.value(f)
+        });
+        let outward = if look.beyond == Vec3::ZERO {
+            slope
+        } else {
+            let inside = (look.distance * look.distance - look.beyond.length_squared())
+                .max(0.0)
+                .sqrt();
+            slope.normalize_or_zero() * inside + look.beyond
+        };
+        (!look.rough).then_some(Surface {
+            distance: look.distance,
+            normal: outward.normalize_or(Vec3::Y),
+        })
     }
 
     /// Node places and values of the band, for tests.
@@ -271,50 +331,56 @@ impl DistanceGrid {
             .collect()
     }
 
-    fn look_with_normal(&self, point: Vec3) -> (f32, Vec3) {
-        let (value, beyond, slope) = {
-            let mut slope = Vec3::ZERO;
-            let (value, beyond) = self.look(point, |corners, f, scale| {
-                slope = corners.gradient(f) / scale;
-                corners.value(f)
-            });
-            (value, beyond, slope)
-        };
-        let outward = if beyond == Vec3::ZERO {
-            slope
-        } else {
-            slope.normalize_or_zero() * (value * value - beyond.length_squared()).max(0.0).sqrt() + beyond
-        };
-        (value, outward.normalize_or(Vec3::Y))
-    }
-
-    /// Finds the values around `point` and lets `answer` interpolate them; returns the distance and how far the
-    /// point lies beyond the grid.
-    fn look(&self, point: Vec3, mut answer: impl FnMut(&Trilinear, Vec3, f32) -> f32) -> (f32, Vec3) {
+    /// Finds the values around `point` and lets `answer` interpolate them.
+    #[inline]
+    fn look(&self, point: Vec3, mut answer: impl FnMut(&Trilinear, Vec3, f32) -> f32) -> Look {
         let size = (self.blocks * BLOCK).as_vec3();
-        let free = (point - self.origin) / self.cell;
+        let free = (point - self.origin) * self.per_cell;
         let local = free.clamp(Vec3::ZERO, size);
         let cell = local.as_uvec3().min(self.blocks * BLOCK - 1);
         let at = cell / BLOCK;
-        let value = match self.kinds[flatten(at, self.blocks)] {
+        let (value, rough) = match self.kinds[flatten(at, self.blocks)] {
             Block::Fine(index) => {
-                let corners = self.fine[index as usize].cell(cell % BLOCK);
-                answer(&corners, local - cell.as_vec3(), self.cell)
+                let block = &self.fine[index as usize];
+                let corners = block.cell(cell % BLOCK);
+                (
+                    answer(&corners, local - cell.as_vec3(), self.cell),
+                    block.is_rough(cell % BLOCK),
+                )
             }
             Block::Coarse(excess) => {
                 let f = local / BLOCK as f32 - at.as_vec3();
                 let guess = answer(&self.block_corners(at), f, self.block_size());
                 // A convex stretch of the field is overestimated most at the block's centre; twice that is safe.
-                (guess.abs() - 2.0 * excess).max(self.cell).copysign(guess)
+                (
+                    (guess.abs() - 2.0 * excess).max(self.cell).copysign(guess),
+                    false,
+                )
             }
         };
         if local == free {
-            return (value, Vec3::ZERO);
+            return Look {
+                distance: value,
+                beyond: Vec3::ZERO,
+                rough,
+            };
         }
         // Everything solid lies on the grid's side, at a right angle or more: Pythagoras bounds from below.
         let beyond = (free - local) * self.cell;
-        ((value * value + beyond.length_squared()).sqrt(), beyond)
+        Look {
+            distance: (value * value + beyond.length_squared()).sqrt(),
+            beyond,
+            rough: false,
+        }
     }
+}
+
+/// What the grid says at a point.
+struct Look {
+    distance: f32,
+    /// How far the point lies beyond the grid.
+    beyond: Vec3,
+    rough: bool,
 }
 
 fn corner(i: usize) -> UVec3 {
@@ -322,6 +388,34 @@ fn corner(i: usize) -> UVec3 {
 }
 
 impl FineBlock {
+    fn new(
+        nodes: Box<[f32; NODES_PER_BLOCK]>,
+        place: &NodeBlock,
+        distance: &impl SignedDistance,
+    ) -> Self {
+        let mut block = Self {
+            nodes,
+            rough: [0; 8],
+        };
+        // Where the surface may pass, see whether interpolation tells the truth at the cell's centre.
+        for i in 0..512 {
+            let index = unflatten(i, UVec3::splat(BLOCK));
+            let guess = block.cell(index).value(Vec3::splat(0.5)).abs();
+            if guess < ROUGH_REACH * place.cell {
+                let exact = distance.unsigned(place.origin + (index.as_vec3() + 0.5) * place.cell);
+                if (guess - exact).abs() > ROUGH * place.cell {
+                    block.rough[i / 64] |= 1 << (i % 64);
+                }
+            }
+        }
+        block
+    }
+
+    fn is_rough(&self, cell: UVec3) -> bool {
+        let bit = flatten(cell, UVec3::splat(BLOCK));
+        self.rough[bit / 64] >> (bit % 64) & 1 == 1
+    }
+
     fn cell(&self, at: UVec3) -> Trilinear {
         let base = flatten(at, UVec3::splat(NODES));
         const Y: usize = NODES as usize;
@@ -347,16 +441,27 @@ mod tests {
     use crate::shape::Shape;
 
     fn sampled(shape: &Shape, cell: f32) -> DistanceGrid {
-        DistanceGrid::sample(shape.bounds(), cell, 3.0, |p| shape.distance(p)).unwrap()
+        DistanceGrid::sample(shape.bounds(), cell, 3.0, |p: Vec3| shape.distance(p)).unwrap()
     }
 
     fn shapes() -> Vec<Shape> {
         vec![
             Shape::Sphere { radius: 0.5 },
-            Shape::Torus { major: 0.5, minor: 0.2 },
-            Shape::Capsule { radius: 0.3, half_height: 0.3 },
-            Shape::Cuboid { half: Vec3::new(0.4, 0.3, 0.5) },
-            Shape::Cone { radius: 0.5, half_height: 0.4 },
+            Shape::Torus {
+                major: 0.5,
+                minor: 0.2,
+            },
+            Shape::Capsule {
+                radius: 0.3,
+                half_height: 0.3,
+            },
+            Shape::Cuboid {
+                half: Vec3::new(0.4, 0.3, 0.5),
+            },
+            Shape::Cone {
+                radius: 0.5,
+                half_height: 0.4,
+            },
         ]
     }
 
@@ -365,7 +470,10 @@ mod tests {
         for shape in shapes() {
             for cell in [0.05, 0.02] {
                 for (place, value) in sampled(&shape, cell).band_nodes() {
-                    assert!((value - shape.distance(place)).abs() < 0.01 * cell, "{shape:?} at {place}");
+                    assert!(
+                        (value - shape.distance(place)).abs() < 0.01 * cell,
+                        "{shape:?} at {place}"
+                    );
                 }
             }
         }
@@ -374,17 +482,27 @@ mod tests {
     #[test]
     fn interpolation_is_second_order_where_the_distance_is_smooth() {
         let random = Random::new(5, 0);
-        for shape in [Shape::Sphere { radius: 0.5 }, Shape::Torus { major: 0.5, minor: 0.2 }] {
+        for shape in [
+            Shape::Sphere { radius: 0.5 },
+            Shape::Torus {
+                major: 0.5,
+                minor: 0.2,
+            },
+        ] {
             let error = |cell: f32| {
                 let grid = sampled(&shape, cell);
                 let near = (0..40_000)
                     .map(|i| random.in_cube(i, 0) * 1.6 - 0.8)
                     .filter(|p| shape.distance(*p).abs() < 0.05);
-                near.map(|p| (grid.distance(p) - shape.distance(p)).abs()).fold(0.0f32, f32::max)
+                near.map(|p| (grid.distance(p) - shape.distance(p)).abs())
+                    .fold(0.0f32, f32::max)
             };
             let (coarse, fine) = (error(0.04), error(0.02));
             let order = (coarse / fine).log2();
-            assert!(order > 1.7 && order < 2.4, "{shape:?}: {coarse} then {fine}, order {order}"); // 2 in the limit
+            assert!(
+                order > 1.7 && order < 2.4,
+                "{shape:?}: {coarse} then {fine}, order {order}"
+            ); // 2 in the limit
         }
     }
 
@@ -396,8 +514,14 @@ mod tests {
             for i in 0..20_000 {
                 let point = random.in_cube(i, 0) * 4.0 - 2.0;
                 let (found, exact) = (grid.distance(point), shape.distance(point));
-                assert!(found.abs() <= exact.abs() + 0.01, "{shape:?} at {point}: {found} for {exact}"); // a cell
-                assert!(exact.abs() < 0.01 || found.signum() == exact.signum(), "{shape:?} at {point}");
+                assert!(
+                    found.abs() <= exact.abs() + 0.01,
+                    "{shape:?} at {point}: {found} for {exact}"
+                ); // a cell
+                assert!(
+                    exact.abs() < 0.01 || found.signum() == exact.signum(),
+                    "{shape:?} at {point}"
+                );
             }
         }
     }
@@ -413,10 +537,19 @@ mod tests {
 
     #[test]
     fn bad_requests_are_refused() {
-        let unit = Bounds { min: Vec3::ZERO, max: Vec3::ONE };
-        let ask = |bounds, cell| DistanceGrid::sample(bounds, cell, 3.0, |_| 1.0).err();
-        assert_eq!(ask(Bounds::EVERYTHING, 0.1), Some(DistanceGridError::Bounds));
+        let unit = Bounds {
+            min: Vec3::ZERO,
+            max: Vec3::ONE,
+        };
+        let ask = |bounds, cell| DistanceGrid::sample(bounds, cell, 3.0, |_: Vec3| 1.0).err();
+        assert_eq!(
+            ask(Bounds::EVERYTHING, 0.1),
+            Some(DistanceGridError::Bounds)
+        );
         assert_eq!(ask(unit, 0.0), Some(DistanceGridError::CellSize(0.0)));
-        assert!(matches!(ask(unit, 1e-6), Some(DistanceGridError::TooFine { .. })));
+        assert!(matches!(
+            ask(unit, 1e-6),
+            Some(DistanceGridError::TooFine { .. })
+        ));
     }
 }

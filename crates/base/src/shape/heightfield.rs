@@ -53,17 +53,25 @@ impl Heightfield {
         let mut decoder = png::Decoder::new(Cursor::new(bytes));
         decoder.set_transformations(png::Transformations::EXPAND);
         let mut reader = decoder.read_info().map_err(broken)?;
-        let size = reader.output_buffer_size().filter(|size| *size <= 8 * MOST_SAMPLES);
-        let mut pixels = vec![0; size.ok_or_else(|| HeightfieldError::Image("it is too large".into()))?];
+        let size = reader
+            .output_buffer_size()
+            .filter(|size| *size <= 8 * MOST_SAMPLES);
+        let mut pixels =
+            vec![0; size.ok_or_else(|| HeightfieldError::Image("it is too large".into()))?];
         let frame = reader.next_frame(&mut pixels).map_err(broken)?;
         let channels = frame.color_type.samples();
         let heights: Vec<f32> = match frame.bit_depth {
             png::BitDepth::Sixteen => {
                 let (samples, _) = pixels.as_chunks::<2>();
                 let grey = samples.iter().step_by(channels);
-                grey.map(|s| f32::from(u16::from_be_bytes(*s)) / 65535.0).collect()
+                grey.map(|s| f32::from(u16::from_be_bytes(*s)) / 65535.0)
+                    .collect()
             }
-            _ => pixels.iter().step_by(channels).map(|s| f32::from(*s) / 255.0).collect(),
+            _ => pixels
+                .iter()
+                .step_by(channels)
+                .map(|s| f32::from(*s) / 255.0)
+                .collect(),
         };
         let columns = frame.width as usize;
         if columns < 2 || frame.height < 2 {
@@ -82,13 +90,26 @@ impl Heightfield {
         let lowest = self.heights.iter().fold(0.0f32, |low, h| low.min(*h)) * size.y;
         let floor = lowest - depth;
         let place = |i: usize, j: usize, y: f32| {
-            let (u, v) = (i as f32 / (columns - 1) as f32, j as f32 / (rows - 1) as f32);
+            let (u, v) = (
+                i as f32 / (columns - 1) as f32,
+                j as f32 / (rows - 1) as f32,
+            );
             Vec3::new((u - 0.5) * size.x, y, (v - 0.5) * size.z)
         };
         let level = |top: bool| {
             let heights = &self.heights;
             (0..rows).flat_map(move |j| {
-                (0..columns).map(move |i| place(i, j, if top { heights[i + columns * j] * size.y } else { floor }))
+                (0..columns).map(move |i| {
+                    place(
+                        i,
+                        j,
+                        if top {
+                            heights[i + columns * j] * size.y
+                        } else {
+                            floor
+                        },
+                    )
+                })
             })
         };
         let vertices: Vec<Vec3> = level(true).chain(level(false)).collect();
@@ -100,17 +121,32 @@ impl Heightfield {
         for j in 0..rows - 1 {
             for i in 0..columns - 1 {
                 quad(top(i, j), top(i, j + 1), top(i + 1, j + 1), top(i + 1, j));
-                quad(bottom(i, j), bottom(i + 1, j), bottom(i + 1, j + 1), bottom(i, j + 1));
+                quad(
+                    bottom(i, j),
+                    bottom(i + 1, j),
+                    bottom(i + 1, j + 1),
+                    bottom(i, j + 1),
+                );
             }
         }
         let (right, back) = (columns - 1, rows - 1);
         for i in 0..right {
             quad(top(i, 0), top(i + 1, 0), bottom(i + 1, 0), bottom(i, 0));
-            quad(top(i + 1, back), top(i, back), bottom(i, back), bottom(i + 1, back));
+            quad(
+                top(i + 1, back),
+                top(i, back),
+                bottom(i, back),
+                bottom(i + 1, back),
+            );
         }
         for j in 0..back {
             quad(top(0, j + 1), top(0, j), bottom(0, j), bottom(0, j + 1));
-            quad(top(right, j), top(right, j + 1), bottom(right, j + 1), bottom(right, j));
+            quad(
+                top(right, j),
+                top(right, j + 1),
+                bottom(right, j + 1),
+                bottom(right, j),
+            );
         }
         Ok(Mesh::new(vertices, triangles)?)
     }
@@ -123,8 +159,13 @@ mod tests {
 
     #[test]
     fn a_slope_is_a_closed_solid_of_the_right_height() {
-        let rows: Vec<Vec<f32>> = (0..5).map(|_| (0..9).map(|i| i as f32 / 8.0).collect()).collect();
-        let mesh = Heightfield::from_rows(&rows).unwrap().mesh(Vec3::new(2.0, 0.5, 1.0), 0.1).unwrap();
+        let rows: Vec<Vec<f32>> = (0..5)
+            .map(|_| (0..9).map(|i| i as f32 / 8.0).collect())
+            .collect();
+        let mesh = Heightfield::from_rows(&rows)
+            .unwrap()
+            .mesh(Vec3::new(2.0, 0.5, 1.0), 0.1)
+            .unwrap();
         for (point, inside) in [
             (Vec3::new(0.0, 0.24, 0.1), 1.0),
             (Vec3::new(0.0, 0.26, 0.1), 0.0),
@@ -132,15 +173,24 @@ mod tests {
             (Vec3::new(0.8, -0.09, 0.3), 1.0),
             (Vec3::new(0.8, -0.11, 0.3), 0.0),
         ] {
-            assert!((winding_number(&mesh, point) - inside).abs() < 1e-4, "{point}");
+            assert!(
+                (winding_number(&mesh, point) - inside).abs() < 1e-4,
+                "{point}"
+            );
         }
     }
 
     #[test]
     fn ragged_rows_and_broken_images_are_refused() {
-        assert_eq!(Heightfield::from_rows(&[vec![0.0, 1.0], vec![0.0]]), Err(HeightfieldError::Shape));
+        assert_eq!(
+            Heightfield::from_rows(&[vec![0.0, 1.0], vec![0.0]]),
+            Err(HeightfieldError::Shape)
+        );
         assert_eq!(Heightfield::from_rows(&[]), Err(HeightfieldError::Shape));
-        assert!(matches!(Heightfield::from_png(b"not an image"), Err(HeightfieldError::Image(_))));
+        assert!(matches!(
+            Heightfield::from_png(b"not an image"),
+            Err(HeightfieldError::Image(_))
+        ));
     }
 
     #[test]
@@ -149,10 +199,19 @@ mod tests {
         let mut encoder = png::Encoder::new(&mut bytes, 3, 2);
         encoder.set_color(png::ColorType::Grayscale);
         encoder.set_depth(png::BitDepth::Sixteen);
-        let samples: Vec<u8> = [0u16, 32768, 65535, 1, 2, 3].iter().flat_map(|s| s.to_be_bytes()).collect();
-        encoder.write_header().unwrap().write_image_data(&samples).unwrap();
+        let samples: Vec<u8> = [0u16, 32768, 65535, 1, 2, 3]
+            .iter()
+            .flat_map(|s| s.to_be_bytes())
+            .collect();
+        encoder
+            .write_header()
+            .unwrap()
+            .write_image_data(&samples)
+            .unwrap();
         let field = Heightfield::from_png(&bytes).unwrap();
         assert_eq!(field.columns, 3);
-        assert!((field.heights[1] - 0.500_008).abs() < 1e-5 && (field.heights[2] - 1.0).abs() < 1e-6);
+        assert!(
+            (field.heights[1] - 0.500_008).abs() < 1e-5 && (field.heights[2] - 1.0).abs() < 1e-6
+        );
     }
 }

@@ -1,25 +1,18 @@
 //! A mesh as a shape: a sampled distance for speed, the triangles themselves where that is not enough.
 
+use super::mesh_band::{ExactMesh, MeshBand};
 use super::{DistanceGrid, DistanceGridError, Surface};
 use crate::Bounds;
-use crate::mesh::{Mesh, WindingTree};
+use crate::mesh::Mesh;
 use glam::Vec3;
-use parry3d::query::{PointQueryWithLocation, Ray, RayCast};
-use parry3d::shape::TriMesh;
+use parry3d::query::{Ray, RayCast};
 
 /// A mesh with everything needed to ask it for distances.
 #[derive(Clone)]
 pub struct MeshShape {
     mesh: Mesh,
-    exact: Exact,
+    exact: ExactMesh,
     grid: DistanceGrid,
-}
-
-/// The slow, exact answers.
-#[derive(Clone)]
-struct Exact {
-    triangles: TriMesh,
-    winding: WindingTree,
 }
 
 /// Cells of the band on either side of the surface.
@@ -27,20 +20,12 @@ const BAND: f32 = 3.0;
 
 impl std::fmt::Debug for MeshShape {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "MeshShape({} triangles, cell {} m)", self.mesh.triangles().len(), self.grid.cell())
-    }
-}
-
-impl Exact {
-    /// Unsigned distance, and the nearest point of the surface.
-    fn nearest(&self, point: Vec3) -> (f32, Vec3, u32) {
-        let (projection, (triangle, _)) = self.triangles.project_local_point_and_get_location(point, false);
-        ((projection.point - point).length(), projection.point, triangle)
-    }
-
-    fn distance(&self, point: Vec3) -> f32 {
-        let distance = self.nearest(point).0;
-        if self.winding.contains(point) { -distance } else { distance }
+        write!(
+            f,
+            "MeshShape({} triangles, cell {} m)",
+            self.mesh.triangles().len(),
+            self.grid.cell()
+        )
     }
 }
 
@@ -50,13 +35,8 @@ impl MeshShape {
     /// # Errors
     /// If the cell size is not positive or far too small for the mesh.
     pub fn new(mesh: Mesh, cell: f32) -> Result<Self, DistanceGridError> {
-        let triangles = TriMesh::new(mesh.vertices().to_vec(), mesh.triangles().to_vec())
-            .expect("a checked mesh has triangles");
-        let exact = Exact {
-            triangles,
-            winding: WindingTree::new(&mesh),
-        };
-        let grid = DistanceGrid::sample(mesh.bounds(), cell, BAND, |point| exact.distance(point))?;
+        let exact = ExactMesh::new(&mesh);
+        let grid = DistanceGrid::sample(mesh.bounds(), cell, BAND, MeshBand::new(&mesh, &exact))?;
         Ok(Self { mesh, exact, grid })
     }
 
@@ -79,26 +59,30 @@ impl MeshShape {
 
     /// Signed distance [m].
     pub fn distance(&self, point: Vec3) -> f32 {
-        if self.grid.is_rough(point) {
-            self.exact.distance(point)
-        } else {
-            self.grid.distance(point)
-        }
+        self.grid
+            .smooth_distance(point)
+            .unwrap_or_else(|| self.exact.distance(point))
     }
 
     /// Signed distance and normal.
     pub fn surface(&self, point: Vec3) -> Surface {
-        if !self.grid.is_rough(point) {
-            return self.grid.surface(point);
+        if let Some(surface) = self.grid.smooth_surface(point) {
+            return surface;
         }
         let (distance, nearest, triangle) = self.exact.nearest(point);
-        let sign = if self.exact.winding.contains(point) { -1.0 } else { 1.0 };
+        let sign = if self.exact.winding.contains(point) {
+            -1.0
+        } else {
+            1.0
+        };
         let away = (point - nearest) * sign;
         // On the surface itself the triangle's own normal decides.
         let normal = if distance > 1e-4 * self.grid.cell() {
             away / distance
         } else {
-            self.mesh.area_vector(triangle as usize).normalize_or(Vec3::Y)
+            self.mesh
+                .area_vector(triangle as usize)
+                .normalize_or(Vec3::Y)
         };
         Surface {
             distance: distance * sign,
@@ -118,7 +102,10 @@ impl MeshShape {
     /// First triangle met within `length` [m] along a unit `direction`: how far, and its normal.
     pub(super) fn cast_ray(&self, from: Vec3, direction: Vec3, length: f32) -> Option<(f32, Vec3)> {
         let ray = Ray::new(from, direction);
-        let hit = self.exact.triangles.cast_local_ray_and_get_normal(&ray, length, false)?;
+        let hit = self
+            .exact
+            .triangles
+            .cast_local_ray_and_get_normal(&ray, length, false)?;
         Some((hit.time_of_impact, hit.normal))
     }
 
@@ -127,7 +114,8 @@ impl MeshShape {
         let (_, place, triangle) = self.exact.nearest(point);
         let [a, b, c] = self.mesh.corners(triangle as usize);
         let normal = (b - a).cross(c - a);
-        let share = |u: Vec3, v: Vec3| normal.dot((u - place).cross(v - place)) / normal.length_squared();
+        let share =
+            |u: Vec3, v: Vec3| normal.dot((u - place).cross(v - place)) / normal.length_squared();
         let (wa, wb) = (share(b, c), share(c, a));
         (triangle as usize, [wa, wb, 1.0 - wa - wb])
     }
@@ -144,14 +132,31 @@ mod tests {
     #[test]
     fn a_cube_mesh_answers_like_a_cube() {
         let mesh = MeshShape::new(unit_cube(), 0.05).unwrap();
-        let cube = Shape::Cuboid { half: Vec3::splat(0.5) };
+        let cube = Shape::Cuboid {
+            half: Vec3::splat(0.5),
+        };
         let random = Random::new(8, 0);
         for i in 0..3000 {
             let point = random.in_cube(i, 0) * 1.2 - 0.6;
             let (found, exact) = (mesh.surface(point), cube.surface(point));
-            // Creases of the medial axis far from the surface are rounded by the grid; near it they are exact.
-            let tolerance = if exact.distance.abs() < 0.05 { 0.003 } else { 0.05 };
-            assert!((found.distance - exact.distance).abs() < tolerance, "{point}: {found:?} for {exact:?}");
+            // Where the surface passes, cells that interpolate badly ask the triangles; further out in the band a corner
+            // is rounded by up to a quarter of a cell; beyond the band the grid only never says too much.
+            if exact.distance.abs() < 0.12 {
+                let tolerance = if exact.distance.abs() < 0.03 {
+                    0.003
+                } else {
+                    0.0125
+                };
+                assert!(
+                    (found.distance - exact.distance).abs() < tolerance,
+                    "{point}: {found:?} for {exact:?}"
+                );
+            } else {
+                assert!(
+                    found.distance.abs() < exact.distance.abs() + 0.01,
+                    "{point}: {found:?} for {exact:?}"
+                );
+            }
             assert_eq!(mesh.contains(point), exact.distance < 0.0, "{point}");
         }
     }
@@ -159,7 +164,11 @@ mod tests {
     #[test]
     fn a_sheet_without_thickness_stops_a_ball_from_both_sides() {
         let sheet = Mesh::new(
-            vec![Vec3::new(-1.0, 0.0, -1.0), Vec3::new(1.0, 0.0, -1.0), Vec3::new(0.0, 0.0, 1.5)],
+            vec![
+                Vec3::new(-1.0, 0.0, -1.0),
+                Vec3::new(1.0, 0.0, -1.0),
+                Vec3::new(0.0, 0.0, 1.5),
+            ],
             vec![[0, 1, 2]],
         )
         .unwrap();
@@ -167,9 +176,14 @@ mod tests {
         for side in [1.0, -1.0] {
             for radius in [0.001, 0.01] {
                 let from = Vec3::new(0.1, 0.25 * side, 0.03);
-                let touch = shape.sweep(from, from - Vec3::Y * 0.5 * side, radius).expect("the sheet is in the way");
+                let touch = shape
+                    .sweep(from, from - Vec3::Y * 0.5 * side, radius)
+                    .expect("the sheet is in the way");
                 let height = 0.25 - 0.5 * touch.fraction;
-                assert!(height > 0.5 * radius && height < 1.6 * radius, "{height} for radius {radius}");
+                assert!(
+                    height > 0.5 * radius && height < 1.6 * radius,
+                    "{height} for radius {radius}"
+                );
                 assert!(touch.normal.y * side > 0.9);
             }
         }
@@ -179,7 +193,13 @@ mod tests {
     fn nearest_triangles_come_with_their_weights() {
         let mesh = MeshShape::new(unit_cube(), 0.1).unwrap();
         let (triangle, weights) = mesh.nearest_triangle(Vec3::new(0.2, 0.7, 0.1));
-        let place: Vec3 = mesh.mesh().corners(triangle).iter().zip(weights).map(|(corner, w)| *corner * w).sum();
+        let place: Vec3 = mesh
+            .mesh()
+            .corners(triangle)
+            .iter()
+            .zip(weights)
+            .map(|(corner, w)| *corner * w)
+            .sum();
         assert!((place - Vec3::new(0.2, 0.5, 0.1)).length() < 1e-5);
     }
 }

@@ -7,10 +7,11 @@ mod combine;
 mod distance_grid;
 mod heightfield;
 mod mesh;
+mod mesh_band;
 mod primitive;
 mod sweep;
 
-pub use distance_grid::{DistanceGrid, DistanceGridError};
+pub use distance_grid::{DistanceGrid, DistanceGridError, NodeBlock, SignedDistance};
 pub use heightfield::{Heightfield, HeightfieldError};
 pub use mesh::MeshShape;
 pub use sweep::Touch;
@@ -89,9 +90,20 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// This shape, scaled evenly, then placed.
+    /// This shape, scaled evenly, then placed. Placing twice is placing once, elsewhere.
     pub fn placed(self, pose: Pose, scale: f32) -> Self {
-        Self::Placed(Box::new(self), pose, scale)
+        match self {
+            shape if pose == Pose::IDENTITY && scale == 1.0 => shape,
+            Self::Placed(shape, inner, inner_scale) => {
+                let position = pose.point(inner.position * scale);
+                Self::Placed(
+                    shape,
+                    Pose::new(position, pose.rotation * inner.rotation),
+                    scale * inner_scale,
+                )
+            }
+            shape => Self::Placed(Box::new(shape), pose, scale),
+        }
     }
 
     /// Distance and normal at `point`.
@@ -103,9 +115,18 @@ impl Shape {
             },
             Self::Sphere { radius } => primitive::sphere(point, *radius),
             Self::Cuboid { half } => primitive::cuboid(point, *half),
-            Self::Cylinder { radius, half_height } => primitive::cylinder(point, *radius, *half_height),
-            Self::Capsule { radius, half_height } => primitive::capsule(point, *radius, *half_height),
-            Self::Cone { radius, half_height } => primitive::cone(point, *radius, *half_height),
+            Self::Cylinder {
+                radius,
+                half_height,
+            } => primitive::cylinder(point, *radius, *half_height),
+            Self::Capsule {
+                radius,
+                half_height,
+            } => primitive::capsule(point, *radius, *half_height),
+            Self::Cone {
+                radius,
+                half_height,
+            } => primitive::cone(point, *radius, *half_height),
             Self::Torus { major, minor } => primitive::torus(point, *major, *minor),
             Self::Mesh(mesh) => mesh.surface(point),
             Self::Union(parts) => combine::union(parts, point),
@@ -127,7 +148,9 @@ impl Shape {
         match self {
             // Only these are cheaper without the normal.
             Self::Mesh(mesh) => mesh.distance(point),
-            Self::Placed(shape, pose, scale) => shape.distance(pose.local_point(point) / *scale) * scale,
+            Self::Placed(shape, pose, scale) => {
+                shape.distance(pose.local_point(point) / *scale) * scale
+            }
             _ => self.surface(point).distance,
         }
     }
@@ -148,15 +171,26 @@ impl Shape {
 
     /// A box around the solid; infinite for half-spaces.
     pub fn bounds(&self) -> Bounds {
-        let around = |half: Vec3| Bounds { min: -half, max: half };
+        let around = |half: Vec3| Bounds {
+            min: -half,
+            max: half,
+        };
         match self {
             Self::HalfSpace { .. } => Bounds::EVERYTHING,
             Self::Sphere { radius } => around(Vec3::splat(*radius)),
             Self::Cuboid { half } => around(*half),
-            Self::Cylinder { radius, half_height } | Self::Cone { radius, half_height } => {
-                around(Vec3::new(*radius, *half_height, *radius))
+            Self::Cylinder {
+                radius,
+                half_height,
             }
-            Self::Capsule { radius, half_height } => around(Vec3::new(*radius, half_height + radius, *radius)),
+            | Self::Cone {
+                radius,
+                half_height,
+            } => around(Vec3::new(*radius, *half_height, *radius)),
+            Self::Capsule {
+                radius,
+                half_height,
+            } => around(Vec3::new(*radius, half_height + radius, *radius)),
             Self::Torus { major, minor } => around(Vec3::new(major + minor, *minor, major + minor)),
             Self::Mesh(mesh) => mesh.bounds(),
             Self::Union(parts) => combine::bounds_of_any(parts),
@@ -200,6 +234,7 @@ impl Shape {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)]
 mod tests {
     use super::*;
     use crate::random::Random;
@@ -207,21 +242,78 @@ mod tests {
 
     fn samples() -> Vec<(&'static str, Shape)> {
         let sphere = || Shape::Sphere { radius: 0.5 };
-        let aside = |shape: Shape| shape.placed(Pose::new(Vec3::new(0.4, 0.1, 0.0), Quat::from_rotation_x(0.5)), 1.0);
+        let aside = |shape: Shape| {
+            shape.placed(
+                Pose::new(Vec3::new(0.4, 0.1, 0.0), Quat::from_rotation_x(0.5)),
+                1.0,
+            )
+        };
         vec![
-            ("half-space", Shape::HalfSpace { normal: Vec3::new(0.6, 0.8, 0.0) }),
+            (
+                "half-space",
+                Shape::HalfSpace {
+                    normal: Vec3::new(0.6, 0.8, 0.0),
+                },
+            ),
             ("sphere", sphere()),
-            ("box", Shape::Cuboid { half: Vec3::new(0.5, 0.3, 0.7) }),
-            ("cylinder", Shape::Cylinder { radius: 0.4, half_height: 0.6 }),
-            ("capsule", Shape::Capsule { radius: 0.3, half_height: 0.4 }),
-            ("cone", Shape::Cone { radius: 0.6, half_height: 0.5 }),
-            ("torus", Shape::Torus { major: 0.6, minor: 0.2 }),
+            (
+                "box",
+                Shape::Cuboid {
+                    half: Vec3::new(0.5, 0.3, 0.7),
+                },
+            ),
+            (
+                "cylinder",
+                Shape::Cylinder {
+                    radius: 0.4,
+                    half_height: 0.6,
+                },
+            ),
+            (
+                "capsule",
+                Shape::Capsule {
+                    radius: 0.3,
+                    half_height: 0.4,
+                },
+            ),
+            (
+                "cone",
+                Shape::Cone {
+                    radius: 0.6,
+                    half_height: 0.5,
+                },
+            ),
+            (
+                "torus",
+                Shape::Torus {
+                    major: 0.6,
+                    minor: 0.2,
+                },
+            ),
             ("union", Shape::Union(vec![sphere(), aside(sphere())])),
-            ("intersection", Shape::Intersection(vec![sphere(), aside(sphere())])),
-            ("difference", Shape::Difference(Box::new(sphere()), vec![aside(sphere())])),
-            ("smooth union", Shape::SmoothUnion(vec![sphere(), aside(sphere())], 0.2)),
-            ("placed", Shape::Cone { radius: 0.6, half_height: 0.5 }.placed(
-                Pose::new(Vec3::new(0.1, -0.2, 0.3), Quat::from_rotation_z(0.8)), 1.3)),
+            (
+                "intersection",
+                Shape::Intersection(vec![sphere(), aside(sphere())]),
+            ),
+            (
+                "difference",
+                Shape::Difference(Box::new(sphere()), vec![aside(sphere())]),
+            ),
+            (
+                "smooth union",
+                Shape::SmoothUnion(vec![sphere(), aside(sphere())], 0.2),
+            ),
+            (
+                "placed",
+                Shape::Cone {
+                    radius: 0.6,
+                    half_height: 0.5,
+                }
+                .placed(
+                    Pose::new(Vec3::new(0.1, -0.2, 0.3), Quat::from_rotation_z(0.8)),
+                    1.3,
+                ),
+            ),
         ]
     }
 
@@ -237,15 +329,22 @@ mod tests {
             let mut off = 0;
             for point in points() {
                 let slope = Vec3::from_array([Vec3::X, Vec3::Y, Vec3::Z].map(|axis| {
-                    (shape.distance(point + axis * step) - shape.distance(point - axis * step)) / (2.0 * step)
+                    (shape.distance(point + axis * step) - shape.distance(point - axis * step))
+                        / (2.0 * step)
                 }));
                 let normal = shape.surface(point).normal;
-                assert!((normal.length() - 1.0).abs() < 1e-3, "{name} at {point}: {normal}");
+                assert!(
+                    (normal.length() - 1.0).abs() < 1e-3,
+                    "{name} at {point}: {normal}"
+                );
                 // Inside a fillet the field is flatter than a distance; its direction still counts.
                 off += usize::from((slope.normalize() - normal).length() > 0.02); // f32 differences over 2 mm
             }
             // Only points whose difference straddles a crease (edges, medial axes) may disagree.
-            assert!(off < 40, "{name}: {off} of 2000 normals are not the gradient");
+            assert!(
+                off < 40,
+                "{name}: {off} of 2000 normals are not the gradient"
+            );
         }
     }
 
@@ -255,8 +354,32 @@ mod tests {
             let all: Vec<Vec3> = points().collect();
             for pair in all.windows(2) {
                 let (a, b) = (shape.distance(pair[0]), shape.distance(pair[1]));
-                assert!((a - b).abs() <= (pair[0] - pair[1]).length() + 1e-5, "{name}: {pair:?}");
+                assert!(
+                    (a - b).abs() <= (pair[0] - pair[1]).length() + 1e-5,
+                    "{name}: {pair:?}"
+                );
             }
+        }
+    }
+
+    #[test]
+    fn placing_twice_is_placing_once_elsewhere() {
+        let (a, b) = (
+            Pose::new(Vec3::new(0.1, 0.2, -0.3), Quat::from_rotation_x(0.4)),
+            Pose::new(Vec3::new(-0.5, 0.0, 0.2), Quat::from_rotation_z(1.1)),
+        );
+        let cone = || Shape::Cone {
+            radius: 0.6,
+            half_height: 0.5,
+        };
+        let folded = cone().placed(a, 1.3).placed(b, 0.7);
+        let nested = Shape::Placed(Box::new(Shape::Placed(Box::new(cone()), a, 1.3)), b, 0.7);
+        for point in points() {
+            let (x, y) = (folded.surface(point), nested.surface(point));
+            assert!(
+                (x.distance - y.distance).abs() < 1e-5 && (x.normal - y.normal).length() < 1e-3,
+                "{point}"
+            );
         }
     }
 
@@ -276,14 +399,41 @@ mod tests {
         use std::f64::consts::PI;
         let expected = [
             (Shape::Sphere { radius: 0.5 }, PI / 6.0),
-            (Shape::Cylinder { radius: 0.4, half_height: 0.6 }, PI * 0.16 * 1.2),
-            (Shape::Cone { radius: 0.6, half_height: 0.5 }, PI * 0.36 / 3.0),
-            (Shape::Torus { major: 0.6, minor: 0.2 }, 2.0 * PI * PI * 0.6 * 0.04),
-            (Shape::Capsule { radius: 0.3, half_height: 0.4 }, PI * (0.09 * 0.8 + 4.0 / 3.0 * 0.027)),
+            (
+                Shape::Cylinder {
+                    radius: 0.4,
+                    half_height: 0.6,
+                },
+                PI * 0.16 * 1.2,
+            ),
+            (
+                Shape::Cone {
+                    radius: 0.6,
+                    half_height: 0.5,
+                },
+                PI * 0.36 / 3.0,
+            ),
+            (
+                Shape::Torus {
+                    major: 0.6,
+                    minor: 0.2,
+                },
+                2.0 * PI * PI * 0.6 * 0.04,
+            ),
+            (
+                Shape::Capsule {
+                    radius: 0.3,
+                    half_height: 0.4,
+                },
+                PI * (0.09 * 0.8 + 4.0 / 3.0 * 0.027),
+            ),
         ];
         for (shape, volume) in expected {
             let estimate = shape.estimate_volume();
-            assert!((estimate / volume - 1.0).abs() < 0.02, "{shape:?}: {estimate} for {volume}"); // 40³ points
+            assert!(
+                (estimate / volume - 1.0).abs() < 0.02,
+                "{shape:?}: {estimate} for {volume}"
+            ); // 40³ points
         }
     }
 }

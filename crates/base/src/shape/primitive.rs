@@ -8,7 +8,11 @@ const TINY: f32 = 1e-12;
 
 fn unit_or(vector: Vec3, fallback: Vec3) -> Vec3 {
     let length = vector.length();
-    if length > TINY { vector / length } else { fallback }
+    if length > TINY {
+        vector / length
+    } else {
+        fallback
+    }
 }
 
 pub(super) fn sphere(point: Vec3, radius: f32) -> Surface {
@@ -51,7 +55,11 @@ pub(super) fn torus(point: Vec3, major: f32, minor: f32) -> Surface {
     revolve(point, |p| {
         let from_tube = p - Vec2::new(major, 0.0);
         let length = from_tube.length();
-        let normal = if length > TINY { from_tube / length } else { Vec2::Y };
+        let normal = if length > TINY {
+            from_tube / length
+        } else {
+            Vec2::Y
+        };
         (length - minor, normal)
     })
 }
@@ -96,7 +104,14 @@ pub(super) fn cone(point: Vec3, radius: f32, half_height: f32) -> Surface {
             to_slant
         };
         let length = away.length();
-        (length, if length > TINY { away / length } else { outward })
+        (
+            length,
+            if length > TINY {
+                away / length
+            } else {
+                outward
+            },
+        )
     })
 }
 

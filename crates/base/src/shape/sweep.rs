@@ -29,13 +29,16 @@ impl Shape {
     /// may be too coarse to show, are also met exactly by the centre's path.
     pub fn sweep(&self, from: Vec3, to: Vec3, radius: f32) -> Option<Touch> {
         let length = (to - from).length();
+        if length == 0.0 {
+            return None;
+        }
         // The usual case, a way far from everything, costs one look.
         let start = self.distance(from);
-        if start > radius + length || length == 0.0 {
+        if start > radius + length {
             return None;
         }
         let direction = (to - from) / length;
-        let traced = self.march(from, direction, length, radius);
+        let traced = self.march(from, direction, length, (radius, start));
         let crossed = self.crossing(from, direction, length, radius);
         match (traced, crossed) {
             (Some(a), Some(b)) => Some(if b.fraction < a.fraction { b } else { a }),
@@ -43,11 +46,18 @@ impl Shape {
         }
     }
 
-    fn march(&self, from: Vec3, direction: Vec3, length: f32, radius: f32) -> Option<Touch> {
+    /// Marches from a place whose distance `start` is known already.
+    fn march(
+        &self,
+        from: Vec3,
+        direction: Vec3,
+        length: f32,
+        (radius, start): (f32, f32),
+    ) -> Option<Touch> {
         let (mut gone, mut last) = (0.0f32, 0.0f32);
+        let mut gap = start - radius;
         for _ in 0..MOST_LOOKS {
             let point = from + direction * gone;
-            let gap = self.distance(point) - radius;
             if gap > length - gone {
                 return None;
             }
@@ -63,6 +73,7 @@ impl Shape {
             }
             last = gone;
             gone = (gone + gap.max(0.5 * radius)).min(length);
+            gap = self.distance(from + direction * gone) - radius;
         }
         Some(Touch {
             fraction: gone / length,
@@ -71,7 +82,13 @@ impl Shape {
     }
 
     /// The least step may have led past the touch: finds it between the `last` look and this one.
-    fn bisect(&self, from: Vec3, direction: Vec3, [mut free, mut touching]: [f32; 2], radius: f32) -> f32 {
+    fn bisect(
+        &self,
+        from: Vec3,
+        direction: Vec3,
+        [mut free, mut touching]: [f32; 2],
+        radius: f32,
+    ) -> f32 {
         while touching - free > SKIN * radius {
             let middle = 0.5 * (free + touching);
             if self.distance(from + direction * middle) - radius > 0.5 * SKIN * radius {
@@ -88,7 +105,11 @@ impl Shape {
         match self {
             Self::Mesh(mesh) => {
                 let (hit, normal) = mesh.cast_ray(from, direction, length + radius)?;
-                let against = if normal.dot(direction) > 0.0 { -normal } else { normal };
+                let against = if normal.dot(direction) > 0.0 {
+                    -normal
+                } else {
+                    normal
+                };
                 // Seen at a grazing angle the ball touches long before its centre would; one radius is kept at least.
                 let room = radius / (-against.dot(direction)).max(0.1);
                 let free = (hit - room).max(0.0);
@@ -130,9 +151,14 @@ mod tests {
         };
         for radius in [1e-4, 1e-3, 1e-2] {
             let from = Vec3::new(-0.3, 0.01, 0.02);
-            let touch = wall.sweep(from, from + Vec3::X * 0.5, radius).expect("the wall is in the way");
+            let touch = wall
+                .sweep(from, from + Vec3::X * 0.5, radius)
+                .expect("the wall is in the way");
             let stop = from.x + 0.5 * touch.fraction;
-            assert!((stop - (-0.0005 - radius)).abs() < 0.01 * radius + 1e-6, "{stop} for radius {radius}");
+            assert!(
+                (stop - (-0.0005 - radius)).abs() < 0.01 * radius + 1e-6,
+                "{stop} for radius {radius}"
+            );
             assert!((touch.normal - Vec3::NEG_X).length() < 1e-3);
         }
     }
@@ -153,7 +179,9 @@ mod tests {
                 from.length_squared() - (big + radius).powi(2),
             );
             let root = b * b - a * c;
-            let exact = (root > 0.0 && b < 0.0).then(|| (-b - root.sqrt()) / a).filter(|t| *t <= 1.0);
+            let exact = (root > 0.0 && b < 0.0)
+                .then(|| (-b - root.sqrt()) / a)
+                .filter(|t| *t <= 1.0);
             // Touches so grazing that rounding decides are left out.
             if root.abs() < 1e-3 {
                 continue;
@@ -161,7 +189,11 @@ mod tests {
             match (sphere.sweep(from, to, radius), exact) {
                 (Some(touch), Some(exact)) => {
                     met += 1;
-                    assert!((touch.fraction - exact).abs() < 2e-3, "{} for {exact}", touch.fraction); // the skin
+                    assert!(
+                        (touch.fraction - exact).abs() < 2e-3,
+                        "{} for {exact}",
+                        touch.fraction
+                    ); // the skin
                 }
                 (None, None) => {}
                 (found, exact) => panic!("{found:?} for {exact:?}"),
@@ -175,8 +207,15 @@ mod tests {
         let ground = Shape::HalfSpace { normal: Vec3::Y };
         let from = Vec3::new(0.0, 0.01, 0.0);
         assert_eq!(ground.sweep(from, from + Vec3::X, 0.01), None);
-        assert_eq!(ground.sweep(from, from + Vec3::new(0.1, 0.1, 0.0), 0.01), None);
+        assert_eq!(
+            ground.sweep(from, from + Vec3::new(0.1, 0.1, 0.0), 0.01),
+            None
+        );
         assert_eq!(ground.sweep(from, from, 0.01), None);
-        assert!(ground.sweep(from, from + Vec3::new(0.1, -0.001, 0.0), 0.01).is_some());
+        assert!(
+            ground
+                .sweep(from, from + Vec3::new(0.1, -0.001, 0.0), 0.01)
+                .is_some()
+        );
     }
 }

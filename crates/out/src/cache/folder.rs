@@ -95,7 +95,11 @@ const DIGITS: usize = 6;
 
 fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FolderError {
     let path = path.to_owned();
-    move |source| FolderError::Io { doing, path, source }
+    move |source| FolderError::Io {
+        doing,
+        path,
+        source,
+    }
 }
 
 impl RunFolder {
@@ -109,7 +113,9 @@ impl RunFolder {
             lock: None,
         };
         if !folder.record_path().is_file() && folder.frames()?.is_empty() {
-            return Err(FolderError::NoRun { path: path.to_owned() });
+            return Err(FolderError::NoRun {
+                path: path.to_owned(),
+            });
         }
         Ok(folder)
     }
@@ -140,7 +146,9 @@ impl RunFolder {
     fn check_owner(&self, scene: &Scene, fresh: bool) -> Result<(), FolderError> {
         let path = self.path.clone();
         let empty = match fs::read_dir(&self.path) {
-            Ok(mut entries) => entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ".lock")),
+            Ok(mut entries) => {
+                entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ".lock"))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => true,
             Err(error) => return Err(io_error("open", &self.path)(error)),
         };
@@ -150,7 +158,11 @@ impl RunFolder {
         let Ok(record) = fs::read_to_string(self.record_path()) else {
             return Err(FolderError::NotOurs { path });
         };
-        let line = |key: &str| record.lines().find_map(|line| line.strip_prefix(key)?.trim().strip_prefix("= "));
+        let line = |key: &str| {
+            record
+                .lines()
+                .find_map(|line| line.strip_prefix(key)?.trim().strip_prefix("= "))
+        };
         let Some(identity) = line("identity") else {
             return Err(FolderError::NotOurs { path });
         };
@@ -169,7 +181,9 @@ impl RunFolder {
                 self.lock = Some(file);
                 Ok(())
             }
-            Err(TryLockError::WouldBlock) => Err(FolderError::Locked { path: self.path.clone() }),
+            Err(TryLockError::WouldBlock) => Err(FolderError::Locked {
+                path: self.path.clone(),
+            }),
             // Some network disks know no locks; better to run than to refuse.
             Err(TryLockError::Error(_)) => Ok(()),
         }
@@ -177,7 +191,11 @@ impl RunFolder {
 
     /// Removes what an earlier run left, and nothing else.
     fn clear(&self) -> Result<(), FolderError> {
-        for sub in [self.frames_dir(), self.checkpoint_dir(), self.path.join("export")] {
+        for sub in [
+            self.frames_dir(),
+            self.checkpoint_dir(),
+            self.path.join("export"),
+        ] {
             if sub.exists() {
                 fs::remove_dir_all(&sub).map_err(io_error("remove", &sub))?;
             }
@@ -231,20 +249,28 @@ impl RunFolder {
         self.list(&self.frames_dir(), number)
     }
 
-    fn list<N: Ord>(&self, dir: &Path, number: impl Fn(&str) -> Option<N>) -> Result<Vec<N>, FolderError> {
+    fn list<N: Ord>(
+        &self,
+        dir: &Path,
+        number: impl Fn(&str) -> Option<N>,
+    ) -> Result<Vec<N>, FolderError> {
         let entries = match fs::read_dir(dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(io_error("list", dir)(error)),
         };
-        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let names = entries
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned());
         let mut numbers: Vec<N> = names.filter_map(|name| number(&name)).collect();
         numbers.sort_unstable();
         Ok(numbers)
     }
 
     fn checkpoints(&self) -> Result<Vec<u64>, FolderError> {
-        self.list(&self.checkpoint_dir(), |name| name.strip_suffix(".ckpt")?.parse().ok())
+        self.list(&self.checkpoint_dir(), |name| {
+            name.strip_suffix(".ckpt")?.parse().ok()
+        })
     }
 
     /// Removes all checkpoints but the newest `keep`.
@@ -262,7 +288,11 @@ impl RunFolder {
     /// # Errors
     /// If there are checkpoints but none is usable.
     #[allow(clippy::type_complexity)] // three plain things, named above
-    pub fn resume(&self, scene: &Scene, columns: &[ColumnSpec]) -> Result<Option<(State, Vec<u8>, Vec<String>)>, FolderError> {
+    pub fn resume(
+        &self,
+        scene: &Scene,
+        columns: &[ColumnSpec],
+    ) -> Result<Option<(State, Vec<u8>, Vec<String>)>, FolderError> {
         let mut refused = Vec::new();
         for step in self.checkpoints()?.into_iter().rev() {
             let path = self.checkpoint_path(step);
@@ -280,7 +310,11 @@ impl RunFolder {
         })
     }
 
-    fn read_checkpoint(path: &Path, scene: &Scene, columns: &[ColumnSpec]) -> Result<(State, Vec<u8>), CheckpointError> {
+    fn read_checkpoint(
+        path: &Path,
+        scene: &Scene,
+        columns: &[ColumnSpec],
+    ) -> Result<(State, Vec<u8>), CheckpointError> {
         let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
         checkpoint::read(&mut file, scene.identity, columns)
     }
@@ -291,9 +325,20 @@ impl RunFolder {
     /// If it cannot be rewritten.
     pub fn rewind_report(&self, step: u64) -> Result<(), FolderError> {
         let path = self.report_path();
-        let Ok(text) = fs::read_to_string(&path) else { return Ok(()) };
-        let number = |line: &str| serde_json::from_str::<Value>(line).ok()?.get("step")?.as_u64();
-        let kept: String = text.lines().filter(|line| number(line).is_some_and(|n| n <= step)).map(|line| format!("{line}\n")).collect();
+        let Ok(text) = fs::read_to_string(&path) else {
+            return Ok(());
+        };
+        let number = |line: &str| {
+            serde_json::from_str::<Value>(line)
+                .ok()?
+                .get("step")?
+                .as_u64()
+        };
+        let kept: String = text
+            .lines()
+            .filter(|line| number(line).is_some_and(|n| n <= step))
+            .map(|line| format!("{line}\n"))
+            .collect();
         atomic::write_bytes(&path, kept.as_bytes()).map_err(io_error("write", &path))
     }
 

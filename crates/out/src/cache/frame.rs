@@ -57,7 +57,12 @@ impl FrameMeta {
             scene: scene.name.clone(),
             up: scene.model.up,
             gravity: scene.model.gravity,
-            materials: scene.model.materials.iter().map(|material| material.name.clone()).collect(),
+            materials: scene
+                .model
+                .materials
+                .iter()
+                .map(|material| material.name.clone())
+                .collect(),
         }
     }
 
@@ -81,7 +86,11 @@ impl FrameMeta {
     fn from_pairs(get: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let vector = |key: &str| -> Option<Vec3> {
             let text = get(key)?;
-            let parts: Vec<f32> = text.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
+            let parts: Vec<f32> = text
+                .split(' ')
+                .map(str::parse)
+                .collect::<Result<_, _>>()
+                .ok()?;
             Some(Vec3::from_array(parts.try_into().ok()?))
         };
         Some(Self {
@@ -91,7 +100,10 @@ impl FrameMeta {
             scene: get("barchan.scene")?,
             up: vector("barchan.up")?,
             gravity: vector("barchan.gravity")?,
-            materials: get("barchan.materials")?.split('\n').map(str::to_owned).collect(),
+            materials: get("barchan.materials")?
+                .split('\n')
+                .map(str::to_owned)
+                .collect(),
         })
     }
 }
@@ -127,7 +139,12 @@ pub enum FrameError {
 }
 
 fn data_type(kind: Kind) -> DataType {
-    let floats = |count| DataType::FixedSizeList(Arc::new(Field::new("item", DataType::Float32, false)), count);
+    let floats = |count| {
+        DataType::FixedSizeList(
+            Arc::new(Field::new("item", DataType::Float32, false)),
+            count,
+        )
+    };
     match kind {
         Kind::F32 => DataType::Float32,
         Kind::F64 => DataType::Float64,
@@ -189,14 +206,24 @@ impl<W: Write> Write for Hashing<W> {
 ///
 /// # Errors
 /// What the disk says.
-pub fn write_frame(to: impl Write, meta: &FrameMeta, particles: &Particles, compression: Compression) -> io::Result<()> {
+pub fn write_frame(
+    to: impl Write,
+    meta: &FrameMeta,
+    particles: &Particles,
+    compression: Compression,
+) -> io::Result<()> {
     write_arrow(to, meta, particles, compression).map_err(|error| match error {
         ArrowError::IoError(_, source) => source,
         other => io::Error::other(other),
     })
 }
 
-fn write_arrow(to: impl Write, meta: &FrameMeta, particles: &Particles, compression: Compression) -> Result<(), ArrowError> {
+fn write_arrow(
+    to: impl Write,
+    meta: &FrameMeta,
+    particles: &Particles,
+    compression: Compression,
+) -> Result<(), ArrowError> {
     let columns = particles.raw();
     let fields: Vec<Field> = columns.iter().map(|(spec, _)| field(*spec)).collect();
     let schema = Arc::new(Schema::new_with_metadata(fields, meta.to_pairs()));
@@ -220,7 +247,10 @@ fn write_arrow(to: impl Write, meta: &FrameMeta, particles: &Particles, compress
             let size = spec.kind.size();
             array(spec.kind, &bytes[rows.start * size..rows.end * size])
         };
-        writer.write(&RecordBatch::try_new(schema.clone(), columns.iter().map(slice).collect())?)?;
+        writer.write(&RecordBatch::try_new(
+            schema.clone(),
+            columns.iter().map(slice).collect(),
+        )?)?;
     }
     let hashing = writer.get_ref();
     let checksum = format!("{} {:016x}", hashing.count, hashing.hash.digest());
@@ -253,7 +283,10 @@ fn parse_frame(bytes: Vec<u8>) -> Result<Frame, String> {
     let decoder = FileDecoder::new(Arc::new(arrow_schema), footer.version());
     let pairs = schema.custom_metadata();
     let get = |key: &str| {
-        let pair = pairs.iter().flatten().find(|pair| pair.key() == Some(key))?;
+        let pair = pairs
+            .iter()
+            .flatten()
+            .find(|pair| pair.key() == Some(key))?;
         pair.value().map(str::to_owned)
     };
     let meta = FrameMeta::from_pairs(get).ok_or("it lacks the frame's facts")?;
@@ -261,7 +294,9 @@ fn parse_frame(bytes: Vec<u8>) -> Result<Frame, String> {
     for block in footer.recordBatches().iter().flatten() {
         let length = block.metaDataLength() as usize + block.bodyLength() as usize;
         let data = buffer.slice_with_length(block.offset() as usize, length);
-        let batch = decoder.read_record_batch(block, &data).map_err(|e| e.to_string())?;
+        let batch = decoder
+            .read_record_batch(block, &data)
+            .map_err(|e| e.to_string())?;
         append(&mut particles, &batch.ok_or("a batch is empty")?)?;
     }
     Ok(Frame { meta, particles })
@@ -275,13 +310,20 @@ fn checked_footer(buffer: &Buffer) -> Result<arrow_ipc::Footer<'_>, String> {
     }
     let trailer = bytes.len() - 10;
     let length = i32::from_le_bytes(bytes[trailer..trailer + 4].try_into().expect("four bytes"));
-    let start = usize::try_from(length).ok().and_then(|length| trailer.checked_sub(length));
+    let start = usize::try_from(length)
+        .ok()
+        .and_then(|length| trailer.checked_sub(length));
     let footer = &bytes[start.ok_or("its footer has an impossible length")?..trailer];
-    let footer = arrow_ipc::root_as_footer(footer).map_err(|e| format!("its footer makes no sense: {e}"))?;
+    let footer =
+        arrow_ipc::root_as_footer(footer).map_err(|e| format!("its footer makes no sense: {e}"))?;
     let pairs = footer.custom_metadata();
     let mut pairs = pairs.iter().flatten();
-    let checksum = pairs.find(|pair| pair.key() == Some(CHECKSUM)).and_then(|pair| pair.value());
-    let (count, hash) = checksum.and_then(|text| text.split_once(' ')).ok_or("it has no checksum")?;
+    let checksum = pairs
+        .find(|pair| pair.key() == Some(CHECKSUM))
+        .and_then(|pair| pair.value());
+    let (count, hash) = checksum
+        .and_then(|text| text.split_once(' '))
+        .ok_or("it has no checksum")?;
     let count: usize = count.parse().map_err(|_| "its checksum makes no sense")?;
     let covered = bytes.get(..count).ok_or("it is cut short")?;
     if format!("{:016x}", xxh3_64(covered)) != hash {
@@ -304,24 +346,46 @@ fn checked_footer(buffer: &Buffer) -> Result<arrow_ipc::Footer<'_>, String> {
 }
 
 fn append(particles: &mut Particles, batch: &RecordBatch) -> Result<(), String> {
-    let column = |name: &str| batch.column_by_name(name).ok_or_else(|| format!("it lacks the column {name}"));
+    let column = |name: &str| {
+        batch
+            .column_by_name(name)
+            .ok_or_else(|| format!("it lacks the column {name}"))
+    };
     let wrong = |name: &str| format!("its column {name} has another type");
     fn vectors(array: &ArrayRef) -> Option<Vec<Vec3>> {
-        let list = array.as_fixed_size_list_opt().filter(|list| list.value_length() == 3)?;
+        let list = array
+            .as_fixed_size_list_opt()
+            .filter(|list| list.value_length() == 3)?;
         let values = list.values().as_primitive_opt::<Float32Type>()?.values();
         let (triples, _) = values.as_chunks::<3>();
-        Some(triples.iter().map(|triple| Vec3::from_array(*triple)).collect())
+        Some(
+            triples
+                .iter()
+                .map(|triple| Vec3::from_array(*triple))
+                .collect(),
+        )
     }
-    let ids = column("id")?.as_primitive_opt::<UInt64Type>().ok_or_else(|| wrong("id"))?;
+    let ids = column("id")?
+        .as_primitive_opt::<UInt64Type>()
+        .ok_or_else(|| wrong("id"))?;
     particles.id.extend(ids.values());
-    particles.position.extend(vectors(column("position")?).ok_or_else(|| wrong("position"))?);
-    particles.velocity.extend(vectors(column("velocity")?).ok_or_else(|| wrong("velocity"))?);
+    particles
+        .position
+        .extend(vectors(column("position")?).ok_or_else(|| wrong("position"))?);
+    particles
+        .velocity
+        .extend(vectors(column("velocity")?).ok_or_else(|| wrong("velocity"))?);
     let floats = |name: &str| -> Result<&[f32], String> {
-        Ok(column(name)?.as_primitive_opt::<Float32Type>().ok_or_else(|| wrong(name))?.values())
+        Ok(column(name)?
+            .as_primitive_opt::<Float32Type>()
+            .ok_or_else(|| wrong(name))?
+            .values())
     };
     particles.radius.extend(floats("radius")?);
     particles.mass.extend(floats("mass")?);
-    let materials = column("material")?.as_primitive_opt::<UInt16Type>().ok_or_else(|| wrong("material"))?;
+    let materials = column("material")?
+        .as_primitive_opt::<UInt16Type>()
+        .ok_or_else(|| wrong("material"))?;
     particles.material.extend(materials.values());
     Ok(())
 }
@@ -371,7 +435,10 @@ mod tests {
 
     #[test]
     fn the_same_frame_has_the_same_bytes() {
-        assert_eq!(bytes(5000, Compression::None), bytes(5000, Compression::None));
+        assert_eq!(
+            bytes(5000, Compression::None),
+            bytes(5000, Compression::None)
+        );
     }
 
     #[test]
@@ -390,8 +457,10 @@ mod tests {
     #[test]
     fn hostile_frames_do_not_panic() {
         let whole = bytes(60, Compression::None);
-        bolero::check!().with_iterations(4000).with_type::<(Vec<(u16, u8)>, u16, Vec<u8>)>().for_each(
-            |(edits, cut, noise)| {
+        bolero::check!()
+            .with_iterations(4000)
+            .with_type::<(Vec<(u16, u8)>, u16, Vec<u8>)>()
+            .for_each(|(edits, cut, noise)| {
                 let mut damaged = whole.clone();
                 // The footer is what no checksum covers: aim there.
                 let tail = damaged.len().saturating_sub(2500);
@@ -402,7 +471,6 @@ mod tests {
                 damaged.truncate(damaged.len() - *cut as usize % 3);
                 let _ = parse_frame(damaged);
                 let _ = parse_frame(noise.clone());
-            },
-        );
+            });
     }
 }

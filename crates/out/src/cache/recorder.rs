@@ -11,8 +11,8 @@ use barchan_sim::scene::{Compression, Scene};
 use barchan_sim::state::{Particles, State, Tally};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 /// Checkpoints kept: the newest, and the one before it should the newest be damaged.
@@ -126,7 +126,9 @@ impl<'a> CacheRecorder<'a> {
         drop(self.jobs.take());
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(Err(error))) => Err(RecordError(error.to_string())),
-            Some(Err(_)) => Err(RecordError("the writing thread failed; please report this".into())),
+            Some(Err(_)) => Err(RecordError(
+                "the writing thread failed; please report this".into(),
+            )),
             _ => Ok(()),
         }
     }
@@ -134,7 +136,9 @@ impl<'a> CacheRecorder<'a> {
     fn submit(&mut self, state: &State, coupling: &[u8], kind: JobKind) -> Result<(), RecordError> {
         // Only when the last copy is written and gone is the next one made.
         if self.idle.recv().is_err() {
-            return self.finish().and(Err(RecordError("the writing thread has stopped".into())));
+            return self
+                .finish()
+                .and(Err(RecordError("the writing thread has stopped".into())));
         }
         let job = Job {
             clock: state.clock,
@@ -144,7 +148,10 @@ impl<'a> CacheRecorder<'a> {
             lines: std::mem::take(&mut self.lines),
             kind,
         };
-        let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok());
+        let sent = self
+            .jobs
+            .as_ref()
+            .is_some_and(|jobs| jobs.send(job).is_ok());
         if sent { Ok(()) } else { self.finish() }
     }
 }
@@ -188,14 +195,20 @@ impl Writer {
                 time: job.clock.time(),
                 ..self.meta.clone()
             };
-            atomic::write(&path, |file| write_frame(file, &meta, &job.particles, self.compression)).map_err(failed(&path))?;
+            atomic::write(&path, |file| {
+                write_frame(file, &meta, &job.particles, self.compression)
+            })
+            .map_err(failed(&path))?;
         }
         let report = self.folder.report_path();
         append(&report, &job.lines).map_err(failed(&report))?;
         if !matches!(job.kind, JobKind::Frame { checkpoint: false }) {
             let path = self.folder.checkpoint_path(job.clock.step);
             let state = (&job.clock, &job.tally, &job.particles);
-            atomic::write(&path, |file| checkpoint::write(file, self.identity, state, &job.coupling)).map_err(failed(&path))?;
+            atomic::write(&path, |file| {
+                checkpoint::write(file, self.identity, state, &job.coupling)
+            })
+            .map_err(failed(&path))?;
             self.folder.prune_checkpoints(CHECKPOINTS_KEPT);
         }
         Ok(())

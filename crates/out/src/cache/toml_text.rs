@@ -15,7 +15,9 @@ pub fn inline(value: &Value) -> String {
         }
         Value::Object(map) => {
             let entries = map.iter().filter(|(_, value)| !value.is_null());
-            let entries: Vec<String> = entries.map(|(key, value)| format!("{} = {}", quoted(key), inline(value))).collect();
+            let entries: Vec<String> = entries
+                .map(|(key, value)| format!("{} = {}", quoted(key), inline(value)))
+                .collect();
             format!("{{ {} }}", entries.join(", "))
         }
     }
@@ -24,15 +26,27 @@ pub fn inline(value: &Value) -> String {
 /// The entries of an object, a line each.
 pub fn lines(value: &Value) -> String {
     let mut text = String::new();
-    for (key, value) in value.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+    for (key, value) in value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter(|(_, value)| !value.is_null())
+    {
         let _ = writeln!(text, "{} = {}", quoted(key), inline(value));
     }
     text
 }
 
 fn quoted(key: &str) -> String {
-    let bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    if bare { key.to_owned() } else { Value::from(key).to_string() }
+    let bare = !key.is_empty()
+        && key
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    if bare {
+        key.to_owned()
+    } else {
+        Value::from(key).to_string()
+    }
 }
 
 #[cfg(test)]
@@ -43,6 +57,9 @@ mod tests {
     #[test]
     fn values_become_toml() {
         let value = json!({ "a": 1.5, "b": { "c d": [1, "x\"y"], "gone": null }, "e": true });
-        assert_eq!(lines(&value), "a = 1.5\nb = { \"c d\" = [1, \"x\\\"y\"] }\ne = true\n");
+        assert_eq!(
+            lines(&value),
+            "a = 1.5\nb = { \"c d\" = [1, \"x\\\"y\"] }\ne = true\n"
+        );
     }
 }

@@ -53,7 +53,10 @@ mod tests {
         let end = b"end_header\n";
         let start = bytes.windows(end.len()).position(|w| w == end).unwrap() + end.len();
         assert_eq!(bytes.len() - start, 2 * 28);
-        let last: Vec<f32> = bytes[start + 28..start + 52].chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+        let last: Vec<f32> = bytes[start + 28..start + 52]
+            .chunks(4)
+            .map(|b| f32::from_le_bytes(b.try_into().unwrap()))
+            .collect();
         assert_eq!(last, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!(bytes[start + 52..], 77i32.to_le_bytes());
     }

@@ -20,8 +20,10 @@ pub(super) fn write(file: &mut impl Write, frame: &Frame) -> io::Result<()> {
         ("material", "UInt16", 1, as_bytes(&particles.material)),
         ("id", "UInt64", 1, as_bytes(&particles.id)),
     ];
-    let cells: [Array; 2] =
-        [("connectivity", "Int64", 1, as_bytes(&connectivity)), ("offsets", "Int64", 1, as_bytes(&offsets))];
+    let cells: [Array; 2] = [
+        ("connectivity", "Int64", 1, as_bytes(&connectivity)),
+        ("offsets", "Int64", 1, as_bytes(&offsets)),
+    ];
     let mut place = 0;
     let mut declare = |arrays: &[Array]| {
         let lines = arrays.iter().map(|(name, kind, components, bytes)| {
@@ -54,7 +56,11 @@ pub(super) fn write(file: &mut impl Write, frame: &Frame) -> io::Result<()> {
 
 /// A .pvd: each file with its time.
 pub(super) fn collection(files: &[(f64, String)]) -> String {
-    let entries: String =
-        files.iter().map(|(time, file)| format!("<DataSet timestep=\"{time}\" file=\"{file}\"/>\n")).collect();
-    format!("<?xml version=\"1.0\"?>\n<VTKFile type=\"Collection\" version=\"1.0\">\n<Collection>\n{entries}</Collection>\n</VTKFile>\n")
+    let entries: String = files
+        .iter()
+        .map(|(time, file)| format!("<DataSet timestep=\"{time}\" file=\"{file}\"/>\n"))
+        .collect();
+    format!(
+        "<?xml version=\"1.0\"?>\n<VTKFile type=\"Collection\" version=\"1.0\">\n<Collection>\n{entries}</Collection>\n</VTKFile>\n"
+    )
 }

@@ -72,18 +72,40 @@ impl Sums {
 pub fn frame_stats(frame: &Frame) -> FrameStats {
     let particles = &frame.particles;
     let one = |i: usize| {
-        let (mass, position, velocity) = (f64::from(particles.mass[i]), particles.position[i], particles.velocity[i]);
+        let (mass, position, velocity) = (
+            f64::from(particles.mass[i]),
+            particles.position[i],
+            particles.velocity[i],
+        );
         Sums {
             mass,
             moment: position.as_dvec3() * mass,
             kinetic: 0.5 * mass * velocity.as_dvec3().length_squared(),
             speed_squared: velocity.length_squared(),
-            bounds: Bounds { min: position, max: position },
+            bounds: Bounds {
+                min: position,
+                max: position,
+            },
         }
     };
-    let sums = fold_chunks(particles.len(), Sums::ZERO, |range| range.map(one).fold(Sums::ZERO, Sums::plus), Sums::plus);
-    let array = |v: Vec3| if v.is_finite() { v.as_dvec3().to_array() } else { [0.0; 3] };
-    let centre = if sums.mass > 0.0 { sums.moment / sums.mass } else { DVec3::ZERO };
+    let sums = fold_chunks(
+        particles.len(),
+        Sums::ZERO,
+        |range| range.map(one).fold(Sums::ZERO, Sums::plus),
+        Sums::plus,
+    );
+    let array = |v: Vec3| {
+        if v.is_finite() {
+            v.as_dvec3().to_array()
+        } else {
+            [0.0; 3]
+        }
+    };
+    let centre = if sums.mass > 0.0 {
+        sums.moment / sums.mass
+    } else {
+        DVec3::ZERO
+    };
     FrameStats {
         frame: frame.meta.frame,
         time: frame.meta.time,
@@ -140,7 +162,10 @@ mod tests {
     #[test]
     fn an_empty_frame_is_all_zeros() {
         let stats = frame_stats(&frame(Particles::default()));
-        assert_eq!((stats.particles, stats.bounds_min, stats.center_of_mass), (0, [0.0; 3], [0.0; 3]));
+        assert_eq!(
+            (stats.particles, stats.bounds_min, stats.center_of_mass),
+            (0, [0.0; 3], [0.0; 3])
+        );
         assert!(serde_json::to_string(&stats).is_ok());
     }
 }

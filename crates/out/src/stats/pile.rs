@@ -73,14 +73,44 @@ pub fn fit_pile(frame: &Frame) -> Option<Pile> {
         return None;
     }
     let diameter = 2.0 * median(particles.radius.iter().map(|r| f64::from(*r)).collect())?;
-    let samples = surface(&particles.position, &particles.radius, up, COLUMN * diameter);
-    let lowest = percentile(particles.position.iter().map(|p| f64::from(p.dot(up))).collect(), 0.01)?;
+    let samples = surface(
+        &particles.position,
+        &particles.radius,
+        up,
+        COLUMN * diameter,
+    );
+    let lowest = percentile(
+        particles
+            .position
+            .iter()
+            .map(|p| f64::from(p.dot(up)))
+            .collect(),
+        0.01,
+    )?;
     let ground = lowest - 0.5 * diameter;
-    let heights: Vec<Sample> =
-        samples.values().map(|s| Sample { height: s.height - ground, ..*s }).collect();
-    let high = percentile(particles.position.iter().map(|p| f64::from(p.dot(up))).collect(), HIGH)?;
+    let heights: Vec<Sample> = samples
+        .values()
+        .map(|s| Sample {
+            height: s.height - ground,
+            ..*s
+        })
+        .collect();
+    let high = percentile(
+        particles
+            .position
+            .iter()
+            .map(|p| f64::from(p.dot(up)))
+            .collect(),
+        HIGH,
+    )?;
     let guess = (high - ground) / HIGH_IN_A_CONE;
-    let side = |top: f64| heights.iter().filter(|s| FITTED.contains(&(s.height / top))).copied().collect::<Vec<_>>();
+    let side = |top: f64| {
+        heights
+            .iter()
+            .filter(|s| FITTED.contains(&(s.height / top)))
+            .copied()
+            .collect::<Vec<_>>()
+    };
     // The guess finds the sides, the first fit finds the height, the second fit is the answer.
     let rough = fit(&side(guess), guess)?;
     let cone = fit(&side(rough.top), rough.top)?;
@@ -98,15 +128,27 @@ fn from_above(point: Vec3, up: Vec3) -> DVec2 {
 }
 
 /// The top particle of each column.
-fn surface(positions: &[Vec3], radii: &[f32], up: Vec3, width: f64) -> BTreeMap<(i64, i64), Sample> {
+fn surface(
+    positions: &[Vec3],
+    radii: &[f32],
+    up: Vec3,
+    width: f64,
+) -> BTreeMap<(i64, i64), Sample> {
     let mut columns = BTreeMap::new();
-    for (position, radius) in positions.iter().zip(radii).filter(|(position, _)| position.is_finite()) {
+    for (position, radius) in positions
+        .iter()
+        .zip(radii)
+        .filter(|(position, _)| position.is_finite())
+    {
         let place = from_above(*position, up);
         let sample = Sample {
             place,
             height: f64::from(position.dot(up) + radius),
         };
-        let key = ((place.x / width).floor() as i64, (place.y / width).floor() as i64);
+        let key = (
+            (place.x / width).floor() as i64,
+            (place.y / width).floor() as i64,
+        );
         let top = columns.entry(key).or_insert(sample);
         if sample.height > top.height {
             *top = sample;
@@ -124,7 +166,10 @@ fn fit(samples: &[Sample], top: f64) -> Option<Cone> {
         return None;
     }
     let axis = upper.iter().map(|s| s.place).sum::<DVec2>() / upper.len() as f64;
-    let far = percentile(samples.iter().map(|s| s.place.distance(axis)).collect(), 0.9)?;
+    let far = percentile(
+        samples.iter().map(|s| s.place.distance(axis)).collect(),
+        0.9,
+    )?;
     let mut cone = Cone {
         axis,
         top,
@@ -134,7 +179,11 @@ fn fit(samples: &[Sample], top: f64) -> Option<Cone> {
         let errors: Vec<f64> = samples.iter().map(|s| cone.error(s)).collect();
         let scale = median(errors.iter().map(|e| e.abs()).collect())? / MAD;
         // The first rounds find the pile, the later ones forget what is not part of it.
-        let cutoff = if round < 3 { f64::INFINITY } else { TUKEY * scale.max(1e-9) };
+        let cutoff = if round < 3 {
+            f64::INFINITY
+        } else {
+            TUKEY * scale.max(1e-9)
+        };
         let step = gauss_newton(samples, &errors, &cone, cutoff)?;
         cone.axis += DVec2::new(step.x, step.y);
         cone.top += step.z;
@@ -146,12 +195,25 @@ fn fit(samples: &[Sample], top: f64) -> Option<Cone> {
 /// One weighted least-squares step for axis, top and slope.
 fn gauss_newton(samples: &[Sample], errors: &[f64], cone: &Cone, cutoff: f64) -> Option<DVec4> {
     let (mut normal, mut right) = (DMat4::ZERO, DVec4::ZERO);
-    for (sample, error) in samples.iter().zip(errors).filter(|(_, error)| error.abs() < cutoff) {
-        let weight = if cutoff.is_finite() { (1.0 - (error / cutoff).powi(2)).powi(2) } else { 1.0 };
+    for (sample, error) in samples
+        .iter()
+        .zip(errors)
+        .filter(|(_, error)| error.abs() < cutoff)
+    {
+        let weight = if cutoff.is_finite() {
+            (1.0 - (error / cutoff).powi(2)).powi(2)
+        } else {
+            1.0
+        };
         let away = sample.place - cone.axis;
         let distance = away.length().max(1e-12);
         // Derivatives of the cone's height at the sample.
-        let row = DVec4::new(cone.slope * away.x / distance, cone.slope * away.y / distance, 1.0, -distance);
+        let row = DVec4::new(
+            cone.slope * away.x / distance,
+            cone.slope * away.y / distance,
+            1.0,
+            -distance,
+        );
         for i in 0..4 {
             *normal.col_mut(i) += row * (row[i] * weight);
         }
@@ -169,7 +231,12 @@ fn gauss_newton(samples: &[Sample], errors: &[f64], cone: &Cone, cutoff: f64) ->
 fn height(samples: &[Sample], cone: &Cone, diameter: f64) -> Option<f64> {
     let near = |s: &&Sample| s.place.distance(cone.axis) < 0.25 * cone.top / cone.slope + diameter;
     let below = |s: &&Sample| s.height < cone.top + 2.0 * diameter;
-    samples.iter().filter(near).filter(below).map(|s| s.height).reduce(f64::max)
+    samples
+        .iter()
+        .filter(near)
+        .filter(below)
+        .map(|s| s.height)
+        .reduce(f64::max)
 }
 
 /// Mean over the sectors of the farthest particle joined to the pile, from half-way down its side on; gaps wider than
@@ -184,7 +251,11 @@ fn reach(positions: &[Vec3], up: Vec3, cone: &Cone, diameter: f64) -> f64 {
     let gap = 3.0 * diameter;
     let ends = sectors.iter_mut().map(|distances| {
         distances.sort_by(f64::total_cmp);
-        distances.iter().fold(0.5 * cone.top / cone.slope, |end: f64, d| if *d <= end + gap { *d } else { end })
+        distances
+            .iter()
+            .fold(0.5 * cone.top / cone.slope, |end: f64, d| {
+                if *d <= end + gap { *d } else { end }
+            })
     });
     ends.sum::<f64>() / SECTORS as f64 + 0.5 * diameter
 }
@@ -238,27 +309,44 @@ mod tests {
             radius: RADIUS,
             half_height: 0.5 * height,
         };
-        let shape = shape.placed(Pose::new(Vec3::new(0.2, 0.3 + 0.5 * height, -0.1), Quat::IDENTITY), 1.0);
+        let shape = shape.placed(
+            Pose::new(Vec3::new(0.2, 0.3 + 0.5 * height, -0.1), Quat::IDENTITY),
+            1.0,
+        );
         fill(&shape, spacing, layout, Random::new(seed, 0)).unwrap()
     }
 
     fn check(points: Vec<Vec3>, spacing: f32, angle: f32) {
         let pile = fit_pile(&frame(points, spacing, Vec3::Y)).expect("a pile");
         let error = pile.repose_angle_deg - f64::from(angle);
-        assert!(error.abs() < 0.5, "{angle}° at {spacing} m: {} off by {error}", pile.repose_angle_deg);
+        assert!(
+            error.abs() < 0.5,
+            "{angle}° at {spacing} m: {} off by {error}",
+            pile.repose_angle_deg
+        );
         let height = f64::from(RADIUS * angle.to_radians().tan());
-        assert!((pile.pile_height - height).abs() < 2.0 * f64::from(spacing), "height {} for {height}", pile.pile_height);
+        assert!(
+            (pile.pile_height - height).abs() < 2.0 * f64::from(spacing),
+            "height {} for {height}",
+            pile.pile_height
+        );
         // A toe thinner than a spacing holds no particles: it begins spacing / tan θ before the edge.
         let toe = f64::from(spacing / angle.to_radians().tan());
-        assert!((pile.runout_radius - 1.0).abs() < f64::from(spacing) + 0.5 * toe, "reach {}", pile.runout_radius);
+        assert!(
+            (pile.runout_radius - 1.0).abs() < f64::from(spacing) + 0.5 * toe,
+            "reach {}",
+            pile.runout_radius
+        );
     }
 
     #[test]
     fn cones_of_twenty_to_forty_five_degrees_are_measured_to_half_a_degree() {
         for angle in [20.0, 25.0, 30.0, 34.0, 40.0, 45.0] {
-            for (spacing, layout, seed) in
-                [(0.05, Layout::Jittered, 1), (0.03, Layout::BlueNoise, 2), (0.02, Layout::Jittered, 3)]
-            {
+            for (spacing, layout, seed) in [
+                (0.05, Layout::Jittered, 1),
+                (0.03, Layout::BlueNoise, 2),
+                (0.02, Layout::Jittered, 3),
+            ] {
                 check(cone(angle, spacing, layout, seed), spacing, angle);
             }
         }
@@ -269,7 +357,11 @@ mod tests {
         let random = Random::new(9, 0);
         let mut points = cone(30.0, 0.03, Layout::Jittered, 1);
         // A hundred grains in the air and two hundred on the ground around.
-        points.extend((0..100).map(|i| random.in_cube(i, 0) * Vec3::new(2.0, 2.0, 2.0) + Vec3::new(-0.8, 0.9, -1.1)));
+        points.extend(
+            (0..100).map(|i| {
+                random.in_cube(i, 0) * Vec3::new(2.0, 2.0, 2.0) + Vec3::new(-0.8, 0.9, -1.1)
+            }),
+        );
         points.extend((0..200).map(|i| {
             let (turn, away) = (random.uniform(i, 3) * 6.3, 1.6 + random.uniform(i, 4));
             Vec3::new(0.2 + away * turn.cos(), 0.31, -0.1 + away * turn.sin())
@@ -282,7 +374,10 @@ mod tests {
 
     #[test]
     fn any_axis_may_be_up() {
-        let points = cone(34.0, 0.03, Layout::Jittered, 1).iter().map(|p| Vec3::new(p.x, -p.z, p.y)).collect();
+        let points = cone(34.0, 0.03, Layout::Jittered, 1)
+            .iter()
+            .map(|p| Vec3::new(p.x, -p.z, p.y))
+            .collect();
         let pile = fit_pile(&frame(points, 0.03, Vec3::Z)).unwrap();
         assert!((pile.repose_angle_deg - 34.0).abs() < 0.5, "{pile:?}");
     }

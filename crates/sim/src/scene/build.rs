@@ -1,6 +1,9 @@
 //! From what the file says to what it means: references resolved, files loaded, rules between keys checked.
 
-use super::document::{BodyDoc, EmitDoc, FillDoc, InterpolationDoc, MaterialDoc, SceneDoc, SeedingDoc, SequenceDoc, SinkDoc, UpDoc};
+use super::document::{
+    BodyDoc, EmitDoc, FillDoc, InterpolationDoc, MaterialDoc, SceneDoc, SeedingDoc, SequenceDoc,
+    SinkDoc, UpDoc,
+};
 use super::preset::PRESETS;
 use super::problem::{Problem, Problems, suggest};
 use super::quantity::{Dimension, Length, NotNegative, Positive, Quantity, Rate, Rule, Time};
@@ -65,8 +68,14 @@ impl Builder<'_> {
                 Some(bytes)
             }
             Err(error) => {
-                let problem = Problem::new(file.span.clone(), format!("cannot read {}: {error}", file.value));
-                self.none(problem.help(format!("paths are relative to the scene's folder, {}", shown(self.folder))))
+                let problem = Problem::new(
+                    file.span.clone(),
+                    format!("cannot read {}: {error}", file.value),
+                );
+                self.none(problem.help(format!(
+                    "paths are relative to the scene's folder, {}",
+                    shown(self.folder)
+                )))
             }
         }
     }
@@ -96,17 +105,23 @@ impl Builder<'_> {
             Ok(shape) => Some(Arc::new(shape)),
             Err(error) => {
                 let span = cell.map_or(span, |cell| &cell.span);
-                self.none(Problem::new(span.clone(), error.to_string()).help("choose a larger cell"))
+                self.none(
+                    Problem::new(span.clone(), error.to_string()).help("choose a larger cell"),
+                )
             }
         }
     }
 
     fn material(&mut self, name: &Text) -> Option<usize> {
-        let found = self.materials.iter().position(|material| *material == name.value);
+        let found = self
+            .materials
+            .iter()
+            .position(|material| *material == name.value);
         if found.is_none() {
             let names: Vec<&str> = self.materials.iter().map(String::as_str).collect();
             let message = format!("there is no material \"{}\"", name.value);
-            self.problems.push(Problem::new(name.span.clone(), message).help(suggest(&name.value, &names)));
+            self.problems
+                .push(Problem::new(name.span.clone(), message).help(suggest(&name.value, &names)));
         }
         found
     }
@@ -114,20 +129,33 @@ impl Builder<'_> {
     fn bounded(&mut self, doc: &ShapeDoc) -> Option<Shape> {
         let shape = doc.build(self)?;
         if !shape.bounds().is_finite() {
-            let problem = Problem::new(doc.span(), "this shape has no end, so it cannot be filled with particles");
+            let problem = Problem::new(
+                doc.span(),
+                "this shape has no end, so it cannot be filled with particles",
+            );
             return self.none(problem.help("use a bounded shape, such as a box"));
         }
         Some(shape)
     }
 
-    fn interval(&mut self, from: &Quantity<Time, NotNegative>, until: Option<&Quantity<Time, NotNegative>>) -> Option<Interval> {
+    fn interval(
+        &mut self,
+        from: &Quantity<Time, NotNegative>,
+        until: Option<&Quantity<Time, NotNegative>>,
+    ) -> Option<Interval> {
         let end = until.map_or(f64::INFINITY, |until| until.si);
         if end < from.si {
             let span = until.map_or(from.span.clone(), |until| until.span.clone());
-            let message = format!("\"until\" ({end} s) must not be before \"from\" ({} s)", from.si);
+            let message = format!(
+                "\"until\" ({end} s) must not be before \"from\" ({} s)",
+                from.si
+            );
             return self.none(Problem::new(span, message));
         }
-        Some(Interval { from: from.si, until: end })
+        Some(Interval {
+            from: from.si,
+            until: end,
+        })
     }
 
     fn fill(&mut self, doc: &FillDoc) -> Option<Fill> {
@@ -181,32 +209,55 @@ impl Builder<'_> {
                     Form::Keyframed(shape, self.track(doc)?)
                 }
             }
-            (None, Some(sequence)) if doc.keyframes.is_empty() => Form::Sequence(self.sequence(sequence)?),
+            (None, Some(sequence)) if doc.keyframes.is_empty() => {
+                Form::Sequence(self.sequence(sequence)?)
+            }
             (None, Some(_)) => {
-                let problem = Problem::new(doc.span.clone(), "a body with a sequence cannot have keyframes too");
-                return self.none(problem.help("move the meshes in the files, or place them with the sequence's at and rotate"));
+                let problem = Problem::new(
+                    doc.span.clone(),
+                    "a body with a sequence cannot have keyframes too",
+                );
+                return self.none(problem.help(
+                    "move the meshes in the files, or place them with the sequence's at and rotate",
+                ));
             }
             _ => {
-                let problem = Problem::new(doc.span.clone(), "a body needs either a shape or a sequence");
+                let problem = Problem::new(
+                    doc.span.clone(),
+                    "a body needs either a shape or a sequence",
+                );
                 return self.none(problem.help("for example shape = \"ground\""));
             }
         };
         Some(Body {
-            name: doc.name.as_ref().map_or_else(|| format!("body {index}"), |name| name.value.clone()),
+            name: doc
+                .name
+                .as_ref()
+                .map_or_else(|| format!("body {index}"), |name| name.value.clone()),
             form,
             friction: doc.friction.si as f32,
-            restitution: doc.restitution.as_ref().map(|restitution| restitution.si as f32),
+            restitution: doc
+                .restitution
+                .as_ref()
+                .map(|restitution| restitution.si as f32),
         })
     }
 
     fn track(&mut self, doc: &BodyDoc) -> Option<Track> {
         for pair in doc.keyframes.windows(2) {
             if pair[1].time.si <= pair[0].time.si {
-                let message = format!("a keyframe must be later than the one before it ({} s)", pair[0].time.si);
+                let message = format!(
+                    "a keyframe must be later than the one before it ({} s)",
+                    pair[0].time.si
+                );
                 return self.none(Problem::new(pair[1].time.span.clone(), message));
             }
         }
-        let keys: Vec<_> = doc.keyframes.iter().map(|key| (key.time.si, pose(&key.at, &key.rotate))).collect();
+        let keys: Vec<_> = doc
+            .keyframes
+            .iter()
+            .map(|key| (key.time.si, pose(&key.at, &key.rotate)))
+            .collect();
         let interpolation = match doc.interpolation {
             InterpolationDoc::Smooth => Interpolation::Smooth,
             InterpolationDoc::Linear => Interpolation::Linear,
@@ -219,11 +270,17 @@ impl Builder<'_> {
         let digits = pattern.chars().filter(|c| *c == '#').count();
         let run = "#".repeat(digits);
         if digits == 0 || !pattern.contains(&run) {
-            let problem = Problem::new(doc.files.span.clone(), "the name of a sequence needs one run of # for its number");
+            let problem = Problem::new(
+                doc.files.span.clone(),
+                "the name of a sequence needs one run of # for its number",
+            );
             return self.none(problem.help("for example blade_####.obj"));
         }
         if doc.last.0 < doc.first.0 || doc.last.0 - doc.first.0 >= MOST_FILES {
-            let message = format!("\"last\" ({}) must be from \"first\" ({}) on, and at most {MOST_FILES} files", doc.last.0, doc.first.0);
+            let message = format!(
+                "\"last\" ({}) must be from \"first\" ({}) on, and at most {MOST_FILES} files",
+                doc.last.0, doc.first.0
+            );
             return self.none(Problem::new(doc.span.clone(), message));
         }
         let mut files: Vec<PathBuf> = Vec::new();
@@ -252,14 +309,24 @@ impl Builder<'_> {
 }
 
 fn shown(folder: &Path) -> String {
-    if folder.as_os_str().is_empty() { ".".into() } else { folder.display().to_string() }
+    if folder.as_os_str().is_empty() {
+        ".".into()
+    } else {
+        folder.display().to_string()
+    }
 }
 
 fn material(name: &str, doc: &MaterialDoc, problems: &mut Problems) -> Option<Material> {
-    let preset_name = doc.preset.as_ref().map_or("dry-sand", |preset| preset.value.as_str());
+    let preset_name = doc
+        .preset
+        .as_ref()
+        .map_or("dry-sand", |preset| preset.value.as_str());
     let Some(preset) = PRESETS.get(preset_name) else {
         let names: Vec<&str> = PRESETS.keys().map(String::as_str).collect();
-        let span = doc.preset.as_ref().map_or(doc.span.clone(), |preset| preset.span.clone());
+        let span = doc
+            .preset
+            .as_ref()
+            .map_or(doc.span.clone(), |preset| preset.span.clone());
         let problem = Problem::new(span, format!("there is no preset \"{preset_name}\""));
         return problems.none(problem.help(suggest(preset_name, &names)));
     };
@@ -277,7 +344,11 @@ fn material(name: &str, doc: &MaterialDoc, problems: &mut Problems) -> Option<Ma
         color: std::array::from_fn(|i| preset.color[i].si as f32),
     };
     if material.grain_density < material.density {
-        let given = doc.grain_density.as_ref().map(|q| &q.span).or(doc.density.as_ref().map(|q| &q.span));
+        let given = doc
+            .grain_density
+            .as_ref()
+            .map(|q| &q.span)
+            .or(doc.density.as_ref().map(|q| &q.span));
         let message = format!(
             "\"materials.{name}\": the material as it lies ({} kg/m3) cannot be denser than its grains (grain_density, {} kg/m3)",
             material.density, material.grain_density
@@ -289,11 +360,17 @@ fn material(name: &str, doc: &MaterialDoc, problems: &mut Problems) -> Option<Ma
 
 /// The scene's name, fit to be a folder's.
 fn name(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<String> {
-    let stem = || path.file_stem().map_or("scene".into(), |stem| stem.to_string_lossy().into_owned());
+    let stem = || {
+        path.file_stem()
+            .map_or("scene".into(), |stem| stem.to_string_lossy().into_owned())
+    };
     let Some(name) = &doc.name else {
         return Some(stem());
     };
-    let plain = name.value.chars().all(|c| c.is_alphanumeric() || " ._-".contains(c));
+    let plain = name
+        .value
+        .chars()
+        .all(|c| c.is_alphanumeric() || " ._-".contains(c));
     if name.value.is_empty() || !plain || name.value.starts_with('.') || name.value.len() > 100 {
         let message = "\"name\" must be fit for a folder: letters, digits, spaces, dots and dashes, not starting with a dot";
         return problems.none(Problem::new(name.span.clone(), message));
@@ -304,11 +381,18 @@ fn name(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<String> 
 /// Checks the numbers that must fit together, before anything heavy is loaded.
 fn check_header(doc: &SceneDoc, problems: &mut Problems) {
     if doc.schema.0 > 1 {
-        let message = format!("schema {} is newer than this version of Barchan, which reads schema 1", doc.schema.0);
-        problems.push(Problem::new(doc.span.start..doc.span.start, message).help("upgrade Barchan"));
+        let message = format!(
+            "schema {} is newer than this version of Barchan, which reads schema 1",
+            doc.schema.0
+        );
+        problems
+            .push(Problem::new(doc.span.start..doc.span.start, message).help("upgrade Barchan"));
     }
     if doc.frames.0 > MOST_FRAMES {
-        let message = format!("\"frames\" must be at most {MOST_FRAMES}, got {}", doc.frames.0);
+        let message = format!(
+            "\"frames\" must be at most {MOST_FRAMES}, got {}",
+            doc.frames.0
+        );
         problems.push(Problem::new(doc.span.start..doc.span.start, message));
     }
     if doc.fill.is_empty() && doc.emit.is_empty() {
@@ -321,8 +405,11 @@ fn check_header(doc: &SceneDoc, problems: &mut Problems) {
 pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Scene> {
     check_header(doc, problems);
     let name = name(doc, path, problems)?;
-    let materials: Vec<Option<Material>> =
-        doc.materials.iter().map(|(name, doc)| material(name, doc, problems)).collect();
+    let materials: Vec<Option<Material>> = doc
+        .materials
+        .iter()
+        .map(|(name, doc)| material(name, doc, problems))
+        .collect();
     let materials: Vec<Material> = materials.into_iter().collect::<Option<_>>()?;
     let mut parameters = doc.json();
     parameters["name"] = name.clone().into();
@@ -330,20 +417,33 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
         folder: path.parent().unwrap_or(Path::new("")),
         up: doc.up,
         resolution: doc.solver.resolution.si as f32,
-        materials: materials.iter().map(|material| material.name.clone()).collect(),
+        materials: materials
+            .iter()
+            .map(|material| material.name.clone())
+            .collect(),
         fps: doc.fps.si,
         problems,
         hash: Xxh3::new(),
     };
-    builder.hash.update(deciding(&parameters).to_string().as_bytes());
+    builder
+        .hash
+        .update(deciding(&parameters).to_string().as_bytes());
     let fills: Vec<_> = doc.fill.iter().map(|doc| builder.fill(doc)).collect();
     let emitters: Vec<_> = doc.emit.iter().map(|doc| builder.emitter(doc)).collect();
     let sinks: Vec<_> = doc.sink.iter().map(|doc| builder.sink(doc)).collect();
-    let bodies: Vec<_> = doc.body.iter().enumerate().map(|(i, doc)| builder.body(doc, i)).collect();
+    let bodies: Vec<_> = doc
+        .body
+        .iter()
+        .enumerate()
+        .map(|(i, doc)| builder.body(doc, i))
+        .collect();
     let up = builder.up();
     let model = Model {
         up,
-        gravity: doc.gravity.as_ref().map_or(up * -GRAVITY as f32, |gravity| gravity.vec3()),
+        gravity: doc
+            .gravity
+            .as_ref()
+            .map_or(up * -GRAVITY as f32, |gravity| gravity.vec3()),
         seed: doc.seed.0,
         resolution: builder.resolution,
         materials,
@@ -362,12 +462,19 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
         path: path.to_owned(),
         frames: u32::try_from(doc.frames.0).ok()?,
         fps: doc.fps.si,
-        max_step: doc.solver.max_step.as_ref().map_or(f64::INFINITY, |step| step.si),
+        max_step: doc
+            .solver
+            .max_step
+            .as_ref()
+            .map_or(f64::INFINITY, |step| step.si),
         method: doc.solver.method,
         model,
         compression: doc.output.compression,
         checkpoint_every: u32::try_from(doc.output.checkpoint_every.0).unwrap_or(u32::MAX),
-        exports: doc.export.as_ref().map_or_else(Vec::new, |export| export.formats.clone()),
+        exports: doc
+            .export
+            .as_ref()
+            .map_or_else(Vec::new, |export| export.formats.clone()),
         identity: builder.hash.digest128(),
         parameters,
     })

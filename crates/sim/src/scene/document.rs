@@ -1,8 +1,8 @@
 //! The scene file, key by key. These doc comments are what `barchan schema` and editors show.
 
 use super::quantity::{
-    Acceleration, Acute, Angle, Density, Frequency, Length, NotNegative, Positive, Pressure, Quantity, Rate, Ratio,
-    Speed, Time, Triple, Unit, UpToStraight, Viscosity,
+    Acceleration, Acute, Angle, Density, Frequency, Length, NotNegative, Positive, Pressure,
+    Quantity, Rate, Ratio, Speed, Time, Triple, Unit, UpToStraight, Viscosity,
 };
 use super::read::{Count, Text};
 use super::shapes::ShapeDoc;

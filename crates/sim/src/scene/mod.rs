@@ -60,12 +60,19 @@ const MOST_BYTES: u64 = 16 << 20;
 /// Every problem found, with its place.
 pub fn load(path: &Path, overrides: &[String]) -> Result<Scene, SceneError> {
     let name = path.display().to_string();
-    let refuse = |message: String| SceneError::whole(&name, message, "check the path, or try `barchan new` for a first scene");
+    let refuse = |message: String| {
+        SceneError::whole(
+            &name,
+            message,
+            "check the path, or try `barchan new` for a first scene",
+        )
+    };
     let about = std::fs::metadata(path).map_err(|e| refuse(format!("cannot read {name}: {e}")))?;
     if !about.is_file() || about.len() > MOST_BYTES {
         return Err(refuse(format!("{name} is not a scene file")));
     }
-    let text = std::fs::read_to_string(path).map_err(|e| refuse(format!("cannot read {name}: {e}")))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|e| refuse(format!("cannot read {name}: {e}")))?;
     parse(&text, path, overrides)
 }
 
@@ -90,7 +97,11 @@ pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Scene, Sce
     }
 }
 
-fn read_document(source: &Source, overrides: &[String], problems: &mut Problems) -> Option<SceneDoc> {
+fn read_document(
+    source: &Source,
+    overrides: &[String],
+    problems: &mut Problems,
+) -> Option<SceneDoc> {
     let mut root = match node::parse(&source.text, 0) {
         Ok(root) => root,
         Err(problem) => return problems.none(problem),
@@ -138,7 +149,12 @@ shape = { sphere = { radius = 0.5 } }
     }
 
     fn messages(text: &str, overrides: &[&str]) -> Vec<String> {
-        scene(text, overrides).unwrap_err().problems.iter().map(ToString::to_string).collect()
+        scene(text, overrides)
+            .unwrap_err()
+            .problems
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
@@ -154,7 +170,13 @@ shape = { sphere = { radius = 0.5 } }
     fn overrides_reach_every_kind_of_key() {
         let scene = scene(
             MINIMAL,
-            &["frames=9", "solver.resolution=4 mm", "materials.sand.friction_angle=20", "fill.0.shape.sphere.radius=0.1", "up=z"],
+            &[
+                "frames=9",
+                "solver.resolution=4 mm",
+                "materials.sand.friction_angle=20",
+                "fill.0.shape.sphere.radius=0.1",
+                "up=z",
+            ],
         )
         .unwrap();
         assert_eq!(scene.frames, 9);
@@ -170,7 +192,12 @@ shape = { sphere = { radius = 0.5 } }
         let plain = identity(&[]);
         assert_eq!(plain, identity(&["frames=50"]));
         assert_eq!(plain, identity(&["output.compression=zstd", "name=other"]));
-        assert_eq!(plain, scene(&format!("# a comment\n{MINIMAL}"), &[]).unwrap().identity);
+        assert_eq!(
+            plain,
+            scene(&format!("# a comment\n{MINIMAL}"), &[])
+                .unwrap()
+                .identity
+        );
         assert_eq!(plain, identity(&["solver.resolution=0.05"]));
         assert_ne!(plain, identity(&["solver.resolution=0.04"]));
         assert_ne!(plain, identity(&["seed=1"]));
@@ -179,7 +206,9 @@ shape = { sphere = { radius = 0.5 } }
     #[test]
     fn several_problems_are_found_at_once_in_the_order_of_the_text() {
         let found = messages(
-            &MINIMAL.replace("frames = 2", "frames = 0\nfpss = 24").replace("radius = 0.5", "radius = -1"),
+            &MINIMAL
+                .replace("frames = 2", "frames = 0\nfpss = 24")
+                .replace("radius = 0.5", "radius = -1"),
             &["up=w"],
         );
         assert_eq!(found.len(), 4, "{found:?}");
@@ -199,12 +228,21 @@ shape = { sphere = { radius = 0.5 } }
             ("schema=2", "newer"),
             ("name=../x", "name"),
             ("body=[{friction=1}]", "shape or a sequence"),
-            ("body=[{shape='ground', keyframes=[{time=1},{time=1}]}]", "later than"),
-            ("emit=[{material='sand',shape={sphere={radius=1}},rate=1,from=2,until=1}]", "until"),
+            (
+                "body=[{shape='ground', keyframes=[{time=1},{time=1}]}]",
+                "later than",
+            ),
+            (
+                "emit=[{material='sand',shape={sphere={radius=1}},rate=1,from=2,until=1}]",
+                "until",
+            ),
             ("body=[{shape={mesh={file='none.obj'}}}]", "none.obj"),
         ] {
             let found = messages(MINIMAL, &[change]);
-            assert!(found.len() == 1 && found[0].contains(reason), "{change}: {found:?}");
+            assert!(
+                found.len() == 1 && found[0].contains(reason),
+                "{change}: {found:?}"
+            );
         }
         let empty = MINIMAL.split("[[fill]]").next().unwrap();
         assert!(messages(empty, &[])[0].contains("nothing to simulate"));
@@ -213,16 +251,19 @@ shape = { sphere = { radius = 0.5 } }
     /// The parser must survive anything: random text, and a valid scene with bytes changed.
     #[test]
     fn hostile_scenes_do_not_panic() {
-        bolero::check!().with_iterations(4000).with_type::<(Vec<(u16, u8)>, String)>().for_each(|(edits, noise)| {
-            let mut bytes = MINIMAL.as_bytes().to_vec();
-            for (at, value) in edits {
-                let at = *at as usize % bytes.len();
-                bytes[at] = *value;
-            }
-            let _ = scene(&String::from_utf8_lossy(&bytes), &[]);
-            let _ = scene(noise, &[]);
-            let _ = scene(MINIMAL, &[noise]);
-        });
+        bolero::check!()
+            .with_iterations(4000)
+            .with_type::<(Vec<(u16, u8)>, String)>()
+            .for_each(|(edits, noise)| {
+                let mut bytes = MINIMAL.as_bytes().to_vec();
+                for (at, value) in edits {
+                    let at = *at as usize % bytes.len();
+                    bytes[at] = *value;
+                }
+                let _ = scene(&String::from_utf8_lossy(&bytes), &[]);
+                let _ = scene(noise, &[]);
+                let _ = scene(MINIMAL, &[noise]);
+            });
     }
 
     #[test]
@@ -239,12 +280,26 @@ shape = { sphere = { radius = 0.5 } }
     fn the_schema_knows_every_key_and_refers_to_nothing_missing() {
         let schema = schema();
         let text = schema.to_string();
-        for key in ["friction_angle", "resolution", "smooth_union", "heightfield", "restitution", "keyframes"] {
+        for key in [
+            "friction_angle",
+            "resolution",
+            "smooth_union",
+            "heightfield",
+            "restitution",
+            "keyframes",
+        ] {
             assert!(text.contains(&format!("\"{key}\"")), "{key}");
         }
         let defs = schema["$defs"].as_object().unwrap();
-        for reference in text.split("#/$defs/").skip(1).map(|rest| rest.split('"').next().unwrap()) {
-            assert!(defs.contains_key(reference) && !defs[reference].is_null(), "{reference}");
+        for reference in text
+            .split("#/$defs/")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap())
+        {
+            assert!(
+                defs.contains_key(reference) && !defs[reference].is_null(),
+                "{reference}"
+            );
         }
     }
 }

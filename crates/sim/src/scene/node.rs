@@ -63,7 +63,10 @@ impl Content {
 pub fn parse(text: &str, offset: usize) -> Result<Node, Problem> {
     let arena = Arena::new();
     let document = toml_spanner::parse(text, &arena).map_err(|error| {
-        let span = error.primary_label().map_or(error.span(), |(span, _)| span).range();
+        let span = error
+            .primary_label()
+            .map_or(error.span(), |(span, _)| span)
+            .range();
         Problem::new(offset + span.start..offset + span.end, error.message(text))
     })?;
     let mut root = convert(document.table().as_item(), offset);
@@ -81,7 +84,9 @@ fn convert(item: &Item<'_>, offset: usize) -> Node {
             Value::Float(number) => Content::Float(*number),
             Value::Boolean(flag) => Content::Bool(*flag),
             Value::DateTime(_) => Content::Date,
-            Value::Array(array) => Content::List(array.iter().map(|item| convert(item, offset)).collect()),
+            Value::Array(array) => {
+                Content::List(array.iter().map(|item| convert(item, offset)).collect())
+            }
             Value::Table(table) => Content::Table(
                 table
                     .iter()
@@ -150,11 +155,19 @@ fn place(root: &mut Node, path: &str, span: &Range<usize>, node: Node) -> Result
                 let count = items.len();
                 let index = segment.parse::<usize>().ok().filter(|index| *index < count);
                 let index = index.ok_or_else(|| {
-                    format!("\"{segment}\" in \"{path}\" must be a number from 0 to {}", count.saturating_sub(1))
+                    format!(
+                        "\"{segment}\" in \"{path}\" must be a number from 0 to {}",
+                        count.saturating_sub(1)
+                    )
                 })?;
                 &mut items[index]
             }
-            other => return Err(format!("\"{path}\" leads through {}, not a table", other.kind())),
+            other => {
+                return Err(format!(
+                    "\"{path}\" leads through {}, not a table",
+                    other.kind()
+                ));
+            }
         };
     }
     *at = node;
@@ -181,9 +194,12 @@ mod tests {
             Content::Float(number) => (*number).into(),
             Content::Bool(flag) => (*flag).into(),
             Content::List(items) => items.iter().map(plain).collect(),
-            Content::Table(entries) => {
-                serde_json::Value::Object(entries.iter().map(|e| (e.key.clone(), plain(&e.node))).collect())
-            }
+            Content::Table(entries) => serde_json::Value::Object(
+                entries
+                    .iter()
+                    .map(|e| (e.key.clone(), plain(&e.node)))
+                    .collect(),
+            ),
             Content::Date => serde_json::Value::Null,
         }
     }
@@ -193,7 +209,10 @@ mod tests {
         let scene = "a = 1\n[b]\nc = 'x'\n[[d]]\ne = [1, 2]\n";
         let (tree, problems) = set(scene, &["a=2.5", "b.c=4 mm", "d.0.e.1=true", "f.g={h = 1}"]);
         assert!(problems.is_empty(), "{problems:?}");
-        let (expected, _) = set("a = 2.5\n[b]\nc = '4 mm'\n[[d]]\ne = [1, true]\n[f.g]\nh = 1", &[]);
+        let (expected, _) = set(
+            "a = 2.5\n[b]\nc = '4 mm'\n[[d]]\ne = [1, true]\n[f.g]\nh = 1",
+            &[],
+        );
         assert_eq!(tree, expected);
     }
 
@@ -207,7 +226,10 @@ mod tests {
             ("=1", "not a path"),
         ] {
             let (_, problems) = set(scene, &[text]);
-            assert!(problems.len() == 1 && problems[0].contains(reason), "{text}: {problems:?}");
+            assert!(
+                problems.len() == 1 && problems[0].contains(reason),
+                "{text}: {problems:?}"
+            );
         }
     }
 }

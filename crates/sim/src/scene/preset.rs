@@ -2,7 +2,9 @@
 
 use super::node;
 use super::problem::Problems;
-use super::quantity::{Angle, Density, Dimension, Length, NotNegative, Positive, Pressure, Quantity, Ratio, Rule, Unit};
+use super::quantity::{
+    Angle, Density, Dimension, Length, NotNegative, Positive, Pressure, Quantity, Ratio, Rule, Unit,
+};
 use super::read::{Defs, Read, Text};
 use crate::table;
 use serde_json::Value;
@@ -72,11 +74,21 @@ mod tests {
 
     #[test]
     fn every_preset_is_complete_and_names_its_sources() {
-        for name in ["dry-sand", "wet-sand", "gravel", "soil", "rice", "sugar", "coffee", "popcorn", "snow", "water"] {
+        for name in [
+            "dry-sand", "wet-sand", "gravel", "soil", "rice", "sugar", "coffee", "popcorn", "snow",
+            "water",
+        ] {
             let preset = &PRESETS[name];
-            assert!(preset.grain_density.value.si >= preset.density.value.si, "{name} would float in itself");
+            assert!(
+                preset.grain_density.value.si >= preset.density.value.si,
+                "{name} would float in itself"
+            );
             assert_eq!(preset.color.len(), 3, "{name}");
-            for source in [&preset.density.source, &preset.grain_size.source, &preset.friction_angle.source] {
+            for source in [
+                &preset.density.source,
+                &preset.grain_size.source,
+                &preset.friction_angle.source,
+            ] {
                 assert!(!source.value.is_empty(), "{name}");
             }
         }

@@ -56,7 +56,10 @@ impl Problems {
 
     /// The messages alone.
     pub fn messages(&self) -> Vec<String> {
-        self.0.iter().map(|problem| problem.message.clone()).collect()
+        self.0
+            .iter()
+            .map(|problem| problem.message.clone())
+            .collect()
     }
 }
 
@@ -140,7 +143,10 @@ impl std::error::Error for SceneProblem {}
 
 impl Diagnostic for SceneProblem {
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.problem.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+        self.problem
+            .help
+            .as_ref()
+            .map(|help| Box::new(help) as Box<dyn fmt::Display>)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
@@ -156,7 +162,9 @@ impl Diagnostic for SceneProblem {
 
 /// The name nearest to `wrong` among `right`, if one is near enough to be meant.
 pub fn nearest<'a>(wrong: &str, right: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let closeness = |name: &str| strsim::jaro_winkler(wrong, name).max(strsim::normalized_damerau_levenshtein(wrong, name));
+    let closeness = |name: &str| {
+        strsim::jaro_winkler(wrong, name).max(strsim::normalized_damerau_levenshtein(wrong, name))
+    };
     right
         .into_iter()
         .map(|name| (closeness(name), name))

@@ -121,7 +121,11 @@ impl<D: Dimension, R: Rule> Quantity<D, R> {
 /// The number that `node` holds, in the unit of bare numbers.
 fn parse<D: Dimension>(node: &Node, path: &str) -> Result<f64, Problem> {
     let bare_unit = D::UNITS[0];
-    let units: Vec<&str> = D::UNITS.iter().map(|(unit, _)| *unit).filter(|unit| !unit.is_empty()).collect();
+    let units: Vec<&str> = D::UNITS
+        .iter()
+        .map(|(unit, _)| *unit)
+        .filter(|unit| !unit.is_empty())
+        .collect();
     match &node.value {
         Content::Integer(number) => Ok(*number as f64),
         Content::Float(number) => Ok(*number),
@@ -131,7 +135,13 @@ fn parse<D: Dimension>(node: &Node, path: &str) -> Result<f64, Problem> {
             let split = (0..=text.len())
                 .rev()
                 .filter(|at| text.is_char_boundary(*at))
-                .find_map(|at| text[..at].trim().parse::<f64>().ok().map(|number| (number, text[at..].trim())));
+                .find_map(|at| {
+                    text[..at]
+                        .trim()
+                        .parse::<f64>()
+                        .ok()
+                        .map(|number| (number, text[at..].trim()))
+                });
             let Some((number, unit)) = split else {
                 let message = format!("\"{path}\" must be {}, got \"{text}\"", D::NAME);
                 return Err(Problem::new(node.span.clone(), message).help(example(bare_unit.0)));
@@ -142,12 +152,19 @@ fn parse<D: Dimension>(node: &Node, path: &str) -> Result<f64, Problem> {
             match D::UNITS.iter().find(|(name, _)| *name == unit) {
                 Some((_, size)) => Ok(number * size / bare_unit.1),
                 None => {
-                    let message = format!("\"{path}\" must be {}, and \"{unit}\" is not a unit of that", D::NAME);
+                    let message = format!(
+                        "\"{path}\" must be {}, and \"{unit}\" is not a unit of that",
+                        D::NAME
+                    );
                     Err(Problem::new(node.span.clone(), message).help(suggest(unit, &units)))
                 }
             }
         }
-        _ => Err(wrong_kind(node, path, &format!("{} (a number, or a string with a unit)", D::NAME))),
+        _ => Err(wrong_kind(
+            node,
+            path,
+            &format!("{} (a number, or a string with a unit)", D::NAME),
+        )),
     }
 }
 
@@ -173,7 +190,11 @@ impl<D: Dimension, R: Rule> Read for Quantity<D, R> {
         }
         if !R::holds(value) {
             let unit = D::UNITS[0].0;
-            let message = format!("\"{path}\" must be {}, got {value}{}{unit}", R::TEXT, if unit.is_empty() { "" } else { " " });
+            let message = format!(
+                "\"{path}\" must be {}, got {value}{}{unit}",
+                R::TEXT,
+                if unit.is_empty() { "" } else { " " }
+            );
             return problems.none(Problem::new(node.span.clone(), message));
         }
         Some(Self {
@@ -187,7 +208,12 @@ impl<D: Dimension, R: Rule> Read for Quantity<D, R> {
         let mut number = R::schema();
         number["type"] = "number".into();
         let units: Vec<&str> = D::UNITS.iter().map(|(unit, _)| *unit).collect();
-        let text = format!("{}, in {} or as a string with one of the units {}", D::NAME, units[0], units.join(", "));
+        let text = format!(
+            "{}, in {} or as a string with one of the units {}",
+            D::NAME,
+            units[0],
+            units.join(", ")
+        );
         json!({ "anyOf": [number, { "type": "string", "description": text.trim() }] })
     }
 
@@ -235,7 +261,9 @@ impl<D: Dimension> Read for Triple<D> {
             }
             _ => return problems.none(wrong_kind(node, path, "three numbers, [x, y, z]")),
         };
-        let mut read = |i: usize| Quantity::<D>::read(&items[i], &format!("{path}[{i}]"), problems).map(|q| q.si);
+        let mut read = |i: usize| {
+            Quantity::<D>::read(&items[i], &format!("{path}[{i}]"), problems).map(|q| q.si)
+        };
         let si = [read(0), read(1), read(2)];
         Some(Self {
             si: [si[0]?, si[1]?, si[2]?],
@@ -249,7 +277,10 @@ impl<D: Dimension> Read for Triple<D> {
     }
 
     fn json(&self) -> Value {
-        self.si.iter().map(|si| Quantity::<D>::of(si / D::UNITS[0].1).json()).collect()
+        self.si
+            .iter()
+            .map(|si| Quantity::<D>::of(si / D::UNITS[0].1).json())
+            .collect()
     }
 }
 
@@ -264,18 +295,25 @@ pub enum Rate {
 
 impl Read for Rate {
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
-        let counts = |text: &str| ParticleRate::UNITS.iter().any(|(unit, _)| {
-            text.trim().strip_suffix(unit).is_some_and(|number| number.trim().parse::<f64>().is_ok())
-        });
+        let counts = |text: &str| {
+            ParticleRate::UNITS.iter().any(|(unit, _)| {
+                text.trim()
+                    .strip_suffix(unit)
+                    .is_some_and(|number| number.trim().parse::<f64>().is_ok())
+            })
+        };
         match &node.value {
-            Content::Text(text) if counts(text) => Quantity::read(node, path, problems).map(Self::Particles),
+            Content::Text(text) if counts(text) => {
+                Quantity::read(node, path, problems).map(Self::Particles)
+            }
             _ => Quantity::read(node, path, problems).map(Self::Volume),
         }
     }
 
     fn schema(defs: &mut Defs) -> Value {
         let mut schema = Quantity::<VolumeRate, Positive>::schema(defs);
-        schema["description"] = "m³/s as a number, or a string in m3/s, l/s, cm3/s or particles/s".into();
+        schema["description"] =
+            "m³/s as a number, or a string in m3/s, l/s, cm3/s or particles/s".into();
         schema
     }
 
@@ -294,7 +332,9 @@ mod tests {
 
     fn read<T: Read>(text: &str) -> Result<T, Vec<String>> {
         let root = node::parse(&format!("x = {text}"), 0).unwrap();
-        let Content::Table(entries) = &root.value else { unreachable!() };
+        let Content::Table(entries) = &root.value else {
+            unreachable!()
+        };
         let mut problems = Problems::default();
         T::read(&entries[0].node, "x", &mut problems).ok_or_else(|| problems.messages())
     }
@@ -321,7 +361,10 @@ mod tests {
     fn rules_and_units_are_named_when_broken() {
         let fails = |text: &str, reason: &str| {
             let messages = read::<Quantity<Length, Positive>>(text).unwrap_err();
-            assert!(messages.len() == 1 && messages[0].contains(reason), "{text}: {messages:?}");
+            assert!(
+                messages.len() == 1 && messages[0].contains(reason),
+                "{text}: {messages:?}"
+            );
         };
         fails("-1", "must be positive, got -1 m");
         fails("nan", "must be a finite number");
@@ -331,13 +374,20 @@ mod tests {
         fails("\"wide\"", "must be a length, got \"wide\"");
         fails("true", "must be a length");
         assert!(read::<Triple<Length>>("[1, 2]").unwrap_err()[0].contains("three numbers"));
-        assert!(read::<Quantity<Angle, Acute>>("95").unwrap_err()[0].contains("below 90 degrees, got 95 deg"));
+        assert!(
+            read::<Quantity<Angle, Acute>>("95").unwrap_err()[0]
+                .contains("below 90 degrees, got 95 deg")
+        );
     }
 
     #[test]
     fn rates_are_volumes_or_particles() {
-        assert!(matches!(read::<Rate>("\"2 l/s\""), Ok(Rate::Volume(q)) if (q.si - 0.002).abs() < 1e-15));
-        assert!(matches!(read::<Rate>("\"500 particles/s\""), Ok(Rate::Particles(q)) if (q.si - 500.0).abs() < 1e-9));
+        assert!(
+            matches!(read::<Rate>("\"2 l/s\""), Ok(Rate::Volume(q)) if (q.si - 0.002).abs() < 1e-15)
+        );
+        assert!(
+            matches!(read::<Rate>("\"500 particles/s\""), Ok(Rate::Particles(q)) if (q.si - 500.0).abs() < 1e-9)
+        );
         assert!(matches!(read::<Rate>("0.5"), Ok(Rate::Volume(_))));
         assert!(read::<Rate>("\"500 furlongs\"").is_err());
     }
@@ -345,6 +395,9 @@ mod tests {
     #[test]
     fn final_values_read_as_they_were_written() {
         assert_eq!(read::<Quantity<Angle>>("34").unwrap().json(), json!(34.0));
-        assert_eq!(read::<Quantity<Length>>("\"5 mm\"").unwrap().json(), json!(0.005));
+        assert_eq!(
+            read::<Quantity<Length>>("\"5 mm\"").unwrap().json(),
+            json!(0.005)
+        );
     }
 }

@@ -52,13 +52,23 @@ pub struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Opens a table, noting every key that is not one of `known`.
-    pub fn open(node: &'a Node, path: &'a str, known: &[&str], problems: &mut Problems) -> Option<Self> {
+    pub fn open(
+        node: &'a Node,
+        path: &'a str,
+        known: &[&str],
+        problems: &mut Problems,
+    ) -> Option<Self> {
         let Content::Table(entries) = &node.value else {
             return problems.none(wrong_kind(node, path, "a table"));
         };
-        for entry in entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+        for entry in entries
+            .iter()
+            .filter(|entry| !known.contains(&entry.key.as_str()))
+        {
             let message = format!("unknown key \"{}\"", joined(path, &entry.key));
-            problems.push(Problem::new(entry.key_span.clone(), message).help(suggest(&entry.key, known)));
+            problems.push(
+                Problem::new(entry.key_span.clone(), message).help(suggest(&entry.key, known)),
+            );
         }
         Some(Self {
             entries,
@@ -68,13 +78,20 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads the field `key`, or takes its default.
-    pub fn take<T: Read>(&self, key: &str, default: Option<T>, problems: &mut Problems) -> Option<T> {
+    pub fn take<T: Read>(
+        &self,
+        key: &str,
+        default: Option<T>,
+        problems: &mut Problems,
+    ) -> Option<T> {
         let path = joined(self.path, key);
         match self.entries.iter().find(|entry| entry.key == key) {
             Some(entry) => T::read(&entry.node, &path, problems),
             None => default.or_else(|| {
                 let message = format!("\"{path}\" is missing");
-                problems.none(Problem::new(self.span.clone(), message).help(format!("add the key {key}")))
+                problems.none(
+                    Problem::new(self.span.clone(), message).help(format!("add the key {key}")),
+                )
             }),
         }
     }
@@ -90,17 +107,30 @@ fn header(node: &Node, entries: &[Entry]) -> Range<usize> {
 
 /// `path.key`, or `key` at the top.
 pub fn joined(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
 }
 
 /// The problem of a value that is not of the `wanted` kind.
 pub fn wrong_kind(node: &Node, path: &str, wanted: &str) -> Problem {
-    Problem::new(node.span.clone(), format!("\"{path}\" must be {wanted}, not {}", node.value.kind()))
+    Problem::new(
+        node.span.clone(),
+        format!("\"{path}\" must be {wanted}, not {}", node.value.kind()),
+    )
 }
 
 /// Joins the lines of a doc comment.
 pub fn doc_text(lines: &[&str]) -> String {
-    lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ").trim().to_owned()
+    lines
+        .iter()
+        .map(|line| line.trim())
+        .collect::<Vec<_>>()
+        .join(" ")
+        .trim()
+        .to_owned()
 }
 
 /// Declares a table of keys. A field is required unless it has `= default` or its type knows what missing means.
@@ -203,9 +233,15 @@ impl<T: Read> IntoField for (&'static str, String, Value, Option<T>) {
 
 /// The schema of a table.
 pub fn object_schema(doc: &str, fields: Vec<FieldSchema>) -> Value {
-    let required: Vec<&str> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
-    let properties: Map<String, Value> =
-        fields.iter().map(|field| (field.name.to_owned(), field.schema.clone())).collect();
+    let required: Vec<&str> = fields
+        .iter()
+        .filter(|field| field.required)
+        .map(|field| field.name)
+        .collect();
+    let properties: Map<String, Value> = fields
+        .iter()
+        .map(|field| (field.name.to_owned(), field.schema.clone()))
+        .collect();
     let mut schema = json!({
         "type": "object",
         "description": doc,
@@ -262,15 +298,27 @@ macro_rules! keywords {
 }
 
 /// Reads one of `words`.
-pub fn read_word(node: &Node, path: &str, words: &[&'static str], problems: &mut Problems) -> Option<&'static str> {
+pub fn read_word(
+    node: &Node,
+    path: &str,
+    words: &[&'static str],
+    problems: &mut Problems,
+) -> Option<&'static str> {
     let Content::Text(text) = &node.value else {
         let problem = wrong_kind(node, path, "a word in quotation marks");
         return problems.none(problem.help(format!("possible: {}", words.join(", "))));
     };
-    words.iter().find(|word| *word == text).copied().or_else(|| {
-        let problem = Problem::new(node.span.clone(), format!("\"{path}\" cannot be \"{text}\""));
-        problems.none(problem.help(suggest(text, words)))
-    })
+    words
+        .iter()
+        .find(|word| *word == text)
+        .copied()
+        .or_else(|| {
+            let problem = Problem::new(
+                node.span.clone(),
+                format!("\"{path}\" cannot be \"{text}\""),
+            );
+            problems.none(problem.help(suggest(text, words)))
+        })
 }
 
 /// Declares alternatives, each a table under its own name: `{ sphere = { radius = 1 } }`. A name alone, `"ground"`,
@@ -358,14 +406,22 @@ pub fn open_choice<'a>(
             match words.iter().find(|word| **word == entry.key) {
                 Some(word) => Some(Alternative::Full(word, &entry.node)),
                 None => {
-                    let problem = Problem::new(entry.key_span.clone(), format!("\"{path}\" cannot be \"{}\"", entry.key));
+                    let problem = Problem::new(
+                        entry.key_span.clone(),
+                        format!("\"{path}\" cannot be \"{}\"", entry.key),
+                    );
                     problems.none(problem.help(suggest(&entry.key, words)))
                 }
             }
         }
         _ => {
-            let wanted = format!("a name or a table with one name, such as {{ {} = {{ … }} }}", words[0]);
-            problems.none(wrong_kind(node, path, &wanted).help(format!("possible: {}", words.join(", "))))
+            let wanted = format!(
+                "a name or a table with one name, such as {{ {} = {{ … }} }}",
+                words[0]
+            );
+            problems.none(
+                wrong_kind(node, path, &wanted).help(format!("possible: {}", words.join(", "))),
+            )
         }
     }
 }
@@ -415,8 +471,11 @@ impl<T: Read> Read for Vec<T> {
             return problems.none(wrong_kind(node, path, "a list"));
         };
         // Every item is read, so that every problem is found.
-        let read: Vec<Option<T>> =
-            items.iter().enumerate().map(|(i, item)| T::read(item, &format!("{path}[{i}]"), problems)).collect();
+        let read: Vec<Option<T>> = items
+            .iter()
+            .enumerate()
+            .map(|(i, item)| T::read(item, &format!("{path}[{i}]"), problems))
+            .collect();
         read.into_iter().collect()
     }
 
@@ -440,7 +499,10 @@ impl<T: Read> Read for BTreeMap<String, T> {
         };
         let read: Vec<Option<(String, T)>> = entries
             .iter()
-            .map(|e| T::read(&e.node, &joined(path, &e.key), problems).map(|value| (e.key.clone(), value)))
+            .map(|e| {
+                T::read(&e.node, &joined(path, &e.key), problems)
+                    .map(|value| (e.key.clone(), value))
+            })
             .collect();
         read.into_iter().collect()
     }
@@ -454,7 +516,11 @@ impl<T: Read> Read for BTreeMap<String, T> {
     }
 
     fn json(&self) -> Value {
-        Value::Object(self.iter().map(|(key, value)| (key.clone(), value.json())).collect())
+        Value::Object(
+            self.iter()
+                .map(|(key, value)| (key.clone(), value.json()))
+                .collect(),
+        )
     }
 }
 

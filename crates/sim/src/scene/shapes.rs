@@ -39,7 +39,9 @@ macro_rules! shape_table {
 /// The pose of `at` and `rotate`: about x, then y, then z.
 pub fn pose(at: &Triple<Length>, rotate: &Triple<Angle>) -> Pose {
     let turn = rotate.vec3();
-    let rotation = Quat::from_rotation_z(turn.z) * Quat::from_rotation_y(turn.y) * Quat::from_rotation_x(turn.x);
+    let rotation = Quat::from_rotation_z(turn.z)
+        * Quat::from_rotation_y(turn.y)
+        * Quat::from_rotation_x(turn.x);
     Pose::new(at.vec3(), rotation)
 }
 
@@ -196,14 +198,17 @@ shape_table! {
 impl ShapeDoc {
     /// The solid; problems are noted in the builder.
     pub fn build(&self, builder: &mut Builder<'_>) -> Option<Shape> {
-        let upright = |shape: Shape, builder: &Builder<'_>| shape.placed(Pose::new(Vec3::ZERO, builder.upright()), 1.0);
+        let upright = |shape: Shape, builder: &Builder<'_>| {
+            shape.placed(Pose::new(Vec3::ZERO, builder.upright()), 1.0)
+        };
         Some(match self {
             Self::Sphere(doc) => doc.place(Shape::Sphere {
                 radius: doc.radius.si as f32,
             }),
             Self::Box(doc) => {
                 if doc.size.si.iter().any(|edge| *edge <= 0.0) {
-                    let message = format!("a box must have positive edges, got {:?} m", doc.size.si);
+                    let message =
+                        format!("a box must have positive edges, got {:?} m", doc.size.si);
                     return builder.none(Problem::new(doc.size.span.clone(), message));
                 }
                 doc.place(Shape::Cuboid {
@@ -245,14 +250,18 @@ impl ShapeDoc {
                 };
                 doc.place(Shape::HalfSpace { normal })
             }
-            Self::Ground(doc) => doc.place(Shape::HalfSpace { normal: builder.up() }),
+            Self::Ground(doc) => doc.place(Shape::HalfSpace {
+                normal: builder.up(),
+            }),
             Self::Heightfield(doc) => {
                 let terrain = doc.terrain(builder)?;
                 doc.place(upright(terrain, builder))
             }
             Self::Mesh(doc) => doc.place(doc.fitted(builder)?),
             Self::Union(doc) => doc.place(Shape::Union(parts(&doc.of, &doc.span, builder)?)),
-            Self::Intersection(doc) => doc.place(Shape::Intersection(parts(&doc.of, &doc.span, builder)?)),
+            Self::Intersection(doc) => {
+                doc.place(Shape::Intersection(parts(&doc.of, &doc.span, builder)?))
+            }
             Self::Difference(doc) => {
                 let mut of = parts(&doc.of, &doc.span, builder)?;
                 let kept = of.remove(0);
@@ -266,9 +275,16 @@ impl ShapeDoc {
     }
 }
 
-fn parts(of: &[ShapeDoc], span: &std::ops::Range<usize>, builder: &mut Builder<'_>) -> Option<Vec<Shape>> {
+fn parts(
+    of: &[ShapeDoc],
+    span: &std::ops::Range<usize>,
+    builder: &mut Builder<'_>,
+) -> Option<Vec<Shape>> {
     if of.is_empty() {
-        return builder.none(Problem::new(span.clone(), "a combination needs at least one part").help("add shapes to of = […]"));
+        return builder.none(
+            Problem::new(span.clone(), "a combination needs at least one part")
+                .help("add shapes to of = […]"),
+        );
     }
     let built: Vec<Option<Shape>> = of.iter().map(|part| part.build(builder)).collect();
     built.into_iter().collect()
@@ -279,7 +295,10 @@ impl MeshDoc {
         let mesh = builder.load_mesh(&self.file)?;
         let bounds = mesh.bounds();
         let (scale, centre) = match &self.fit {
-            Some(fit) => (fit.si as f32 / bounds.size().max_element(), 0.5 * (bounds.min + bounds.max)),
+            Some(fit) => (
+                fit.si as f32 / bounds.size().max_element(),
+                0.5 * (bounds.min + bounds.max),
+            ),
             None => (1.0, Vec3::ZERO),
         };
         let total = scale * self.scale.si as f32;
@@ -293,7 +312,9 @@ impl HeightfieldDoc {
         let field = match (&self.file, &self.heights) {
             (Some(file), None) => Heightfield::from_png(&builder.read_file(file)?),
             (None, Some(rows)) => {
-                let row = |row: &Vec<Quantity<Ratio>>| row.iter().map(|height| height.si as f32).collect();
+                let row = |row: &Vec<Quantity<Ratio>>| {
+                    row.iter().map(|height| height.si as f32).collect()
+                };
                 Heightfield::from_rows(&rows.iter().map(row).collect::<Vec<_>>())
             }
             _ => {
@@ -304,7 +325,12 @@ impl HeightfieldDoc {
         let mesh = field.and_then(|field| field.mesh(self.size.vec3(), self.depth.si as f32));
         match mesh {
             Ok(mesh) => {
-                let shape = builder.mesh_shape(mesh, self.cell.as_ref(), self.scale.si as f32, &self.span)?;
+                let shape = builder.mesh_shape(
+                    mesh,
+                    self.cell.as_ref(),
+                    self.scale.si as f32,
+                    &self.span,
+                )?;
                 Some(Shape::Mesh(shape))
             }
             Err(error) => builder.none(Problem::new(self.span.clone(), error.to_string())),

@@ -34,6 +34,25 @@ pub(super) struct Collider<'a> {
     dt: f32,
 }
 
+/// The solids that a grain can meet in a step.
+#[derive(Clone, Copy)]
+struct Near {
+    /// One bit a solid; beyond 64 solids share bits, which costs time but misses nothing.
+    mask: u64,
+    /// True as long as the grain stays within `way` of here.
+    from: Vec3,
+    way: f32,
+    /// The grain may overlap one of them now.
+    overlaps: bool,
+}
+
+fn bit(body: usize) -> u64 {
+    1 << (body % 64)
+}
+
+/// Overlaps below this part of the radius are rounding.
+const OVERLAP: f32 = 1e-3;
+
 /// How a grain moves for the rest of the step.
 #[derive(Clone, Copy)]
 enum Mode {
@@ -46,35 +65,68 @@ impl<'a> Collider<'a> {
     pub fn new(model: &Model, solids: &'a Solids, dt: f32) -> Self {
         Self {
             solids: solids.all(),
-            restitutions: model.materials.iter().map(|material| material.restitution as f32).collect(),
+            restitutions: model
+                .materials
+                .iter()
+                .map(|material| material.restitution as f32)
+                .collect(),
             dt,
         }
     }
 
     /// Takes `grain` through the step.
+    #[inline]
     pub fn advance(&self, grain: &mut Grain, flight: &Flight, report: &mut ChunkReport) {
         let (way, velocity) = flight.after(grain.velocity, self.dt);
-        let reach = grain.radius + way.length();
+        if !self.solids.is_empty() {
+            let near = self.near(grain.position, grain.radius, way.length());
+            if near.mask != 0 {
+                return self.advance_near(grain, flight, near, report);
+            }
+        }
         // Most grains are far from everything, and done.
-        if self.solids.iter().all(|solid| self.is_clear(solid, grain.position, reach)) {
-            grain.position += way;
-            grain.velocity = velocity;
-            return;
-        }
-        self.advance_near(grain, flight, report);
+        grain.position += way;
+        grain.velocity = velocity;
     }
 
-    /// True where `solid` stays further than `reach` from `point` during the whole step.
-    fn is_clear(&self, solid: &Solid, point: Vec3, reach: f32) -> bool {
-        if solid.moves() {
-            solid.bounds().distance(point) > reach
-        } else {
-            solid.bounds().distance(point) > reach || solid.distance(point) > reach
+    /// The solids that a ball of `radius` can meet within `way` [m] of `point` during this step.
+    fn near(&self, point: Vec3, radius: f32, way: f32) -> Near {
+        let reach = radius + way;
+        let mut near = Near {
+            mask: 0,
+            from: point,
+            way,
+            overlaps: false,
+        };
+        for (body, solid) in self.solids.iter().enumerate() {
+            if solid.bounds().distance_squared(point) > reach * reach {
+                continue;
+            }
+            if solid.moves() {
+                near.overlaps = true; // perhaps: where it was at the start is not known here
+            } else {
+                let distance = solid.distance(point);
+                if distance > reach {
+                    continue;
+                }
+                near.overlaps |= distance < radius * (1.0 - OVERLAP);
+            }
+            near.mask |= bit(body);
         }
+        near
     }
 
-    fn advance_near(&self, grain: &mut Grain, flight: &Flight, report: &mut ChunkReport) {
-        self.push_out(grain, 0.0, report);
+    #[inline(never)] // the loop over free grains stays small
+    fn advance_near(
+        &self,
+        grain: &mut Grain,
+        flight: &Flight,
+        mut near: Near,
+        report: &mut ChunkReport,
+    ) {
+        if near.overlaps {
+            self.push_out(grain, near.mask, 0.0, report);
+        }
         let mut begin = 0.0;
         let mut mode = Mode::Free;
         for _ in 0..MOST_TOUCHES {
@@ -84,12 +136,20 @@ impl<'a> Collider<'a> {
                     let (way, velocity) = flight.after(grain.velocity, time);
                     (way, velocity, grain.radius)
                 }
-                Mode::Contact(drift) => (drift * time, grain.velocity, grain.radius * CONTACT_RADIUS),
+                Mode::Contact(drift) => {
+                    (drift * time, grain.velocity, grain.radius * CONTACT_RADIUS)
+                }
             };
-            let Some((body, touch)) = self.first_touch(grain.position, way, radius, begin) else {
+            // A moving body may have batted it further than it could have gone by itself.
+            if grain.position.distance(near.from) + way.length() > near.way {
+                near = self.near(grain.position, grain.radius, way.length());
+            }
+            let Some((body, touch)) =
+                self.first_touch(grain.position, way, (radius, begin), near.mask)
+            else {
                 grain.position += way;
                 grain.velocity = velocity;
-                self.push_out(grain, 1.0, report);
+                self.push_out(grain, near.mask, 1.0, report);
                 return;
             };
             report.contacts += 1;
@@ -99,15 +159,20 @@ impl<'a> Collider<'a> {
             mode = self.touch(grain, (body, touch), flight, (begin, mode), report);
         }
         report.held += 1;
-        self.push_out(grain, 1.0, report);
+        self.push_out(grain, near.mask, 1.0, report);
     }
 
-    fn first_touch(&self, from: Vec3, way: Vec3, radius: f32, begin: f32) -> Option<(usize, Touch)> {
-        let reach = radius + way.length();
+    fn first_touch(
+        &self,
+        from: Vec3,
+        way: Vec3,
+        (radius, begin): (f32, f32),
+        mask: u64,
+    ) -> Option<(usize, Touch)> {
         self.solids
             .iter()
             .enumerate()
-            .filter(|(_, solid)| solid.bounds().distance(from) <= reach)
+            .filter(|(body, _)| mask & bit(*body) != 0)
             .filter_map(|(body, solid)| Some((body, solid.sweep(from, from + way, radius, begin)?)))
             .min_by(|a, b| a.1.fraction.total_cmp(&b.1.fraction))
     }
@@ -128,7 +193,9 @@ impl<'a> Collider<'a> {
         let resting_speed = RESTING * -pull.dot(touch.normal).min(0.0) * self.dt;
         let approach = -relative.dot(touch.normal);
         if approach > resting_speed && matches!(mode, Mode::Free) {
-            let restitution = solid.restitution.unwrap_or(self.restitutions[grain.material as usize]);
+            let restitution = solid
+                .restitution
+                .unwrap_or(self.restitutions[grain.material as usize]);
             let after = wall + bounce(relative, touch.normal, restitution, solid.friction);
             self.change(grain, body, after, report);
             return Mode::Free;
@@ -152,13 +219,15 @@ impl<'a> Collider<'a> {
     }
 
     /// Moves a grain out of what it overlaps at a moment of the step (0 or 1), and takes away the speed into it.
-    fn push_out(&self, grain: &mut Grain, moment: f32, report: &mut ChunkReport) {
+    fn push_out(&self, grain: &mut Grain, mask: u64, moment: f32, report: &mut ChunkReport) {
         for _ in 0..2 {
             let mut moved = false;
-            for (body, solid) in self.solids.iter().enumerate() {
-                if solid.bounds().distance(grain.position) > grain.radius {
-                    continue;
-                }
+            for (body, solid) in self
+                .solids
+                .iter()
+                .enumerate()
+                .filter(|(body, _)| mask & bit(*body) != 0)
+            {
                 let surface = solid.surface_at(grain.position, moment);
                 let depth = grain.radius - surface.distance;
                 if depth <= 0.0 {
@@ -167,7 +236,8 @@ impl<'a> Collider<'a> {
                 grain.position += surface.normal * depth;
                 if moment > 0.5 {
                     let wall = solid.velocity(grain.position);
-                    let after = wall + bounce(grain.velocity - wall, surface.normal, 0.0, solid.friction);
+                    let after =
+                        wall + bounce(grain.velocity - wall, surface.normal, 0.0, solid.friction);
                     self.change(grain, body, after, report);
                 }
                 moved = true;

@@ -13,7 +13,11 @@ pub fn bounce(velocity: Vec3, normal: Vec3, restitution: f32, friction: f32) -> 
     let speed = along.length();
     // Coulomb: the tangential impulse is at most μ times the normal one, and never reverses the sliding.
     let most = friction * (1.0 + restitution) * approach;
-    let kept = if speed > most { along * (1.0 - most / speed) } else { Vec3::ZERO };
+    let kept = if speed > most {
+        along * (1.0 - most / speed)
+    } else {
+        Vec3::ZERO
+    };
     kept + normal * (restitution * approach)
 }
 
@@ -38,9 +42,18 @@ mod tests {
             assert!((after.dot(normal) - restitution * approach).abs() < 1e-6); // rounding
             assert!(after.length() <= velocity.length() + 1e-6);
             let impulse = after - velocity;
-            let (along, across) = (impulse.dot(normal), impulse.reject_from_normalized(normal).length());
-            assert!(across <= friction * along + 1e-6, "outside the friction cone");
-            let (before, later) = (velocity.reject_from_normalized(normal), after.reject_from_normalized(normal));
+            let (along, across) = (
+                impulse.dot(normal),
+                impulse.reject_from_normalized(normal).length(),
+            );
+            assert!(
+                across <= friction * along + 1e-6,
+                "outside the friction cone"
+            );
+            let (before, later) = (
+                velocity.reject_from_normalized(normal),
+                after.reject_from_normalized(normal),
+            );
             assert!(later.dot(before) >= -1e-6, "friction reversed the sliding");
         }
     }
@@ -49,6 +62,9 @@ mod tests {
     fn strong_friction_stops_and_none_does_nothing() {
         let velocity = Vec3::new(1.0, -1.0, 0.0);
         assert_eq!(bounce(velocity, Vec3::Y, 0.0, 1.0), Vec3::ZERO);
-        assert_eq!(bounce(velocity, Vec3::Y, 1.0, 0.0), Vec3::new(1.0, 1.0, 0.0));
+        assert_eq!(
+            bounce(velocity, Vec3::Y, 1.0, 0.0),
+            Vec3::new(1.0, 1.0, 0.0)
+        );
     }
 }

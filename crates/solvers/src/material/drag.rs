@@ -33,20 +33,30 @@ mod tests {
 
     /// Terminal speed v = g τ(v), by iteration.
     fn terminal(drag: &Drag) -> f32 {
-        (0..200).fold(1.0f32, |v, _| 0.5 * (v + 9.81 * drag.buoyancy * drag.response_time(v)))
+        (0..200).fold(1.0f32, |v, _| {
+            0.5 * (v + 9.81 * drag.buoyancy * drag.response_time(v))
+        })
     }
 
     #[test]
     fn fine_dust_falls_as_stokes_says() {
         // 10 µm quartz: v = ρ g d² / 18 η = 7.9 mm/s.
         let drag = Drag::new(10e-6, 2650.0, 1.204, 1.82e-5);
-        assert!((terminal(&drag) - 7.93e-3).abs() < 2e-4, "{}", terminal(&drag)); // Re = 0.005 slows it by 0.4 %
+        assert!(
+            (terminal(&drag) - 7.93e-3).abs() < 2e-4,
+            "{}",
+            terminal(&drag)
+        ); // Re = 0.005 slows it by 0.4 %
     }
 
     #[test]
     fn rain_and_sand_fall_at_the_speeds_that_are_measured() {
         // Gunn & Kinzer 1949: a 1 mm drop falls at 4.03 m/s.
         let drop = Drag::new(1e-3, 998.0, 1.204, 1.82e-5);
-        assert!((terminal(&drop) / 4.03 - 1.0).abs() < 0.05, "{}", terminal(&drop));
+        assert!(
+            (terminal(&drop) / 4.03 - 1.0).abs() < 0.05,
+            "{}",
+            terminal(&drop)
+        );
     }
 }
