@@ -55,13 +55,19 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write(path, |writer| writer.write_all(bytes))
 }
 
+/// True for a file in the making.
+pub fn is_part(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+}
+
 /// Removes what a crash left half written in `folder`.
 pub fn sweep(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
     };
     for entry in entries.flatten() {
-        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+        if is_part(&entry.path()) {
             let _ = std::fs::remove_file(entry.path());
         }
     }

@@ -1,4 +1,5 @@
 //! Free grains against the textbook.
+#![allow(clippy::unwrap_used)] // helpers of tests may panic
 
 use barchan_base::Pose;
 use barchan_base::sampling::Layout;

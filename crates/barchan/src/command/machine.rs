@@ -18,6 +18,10 @@ pub fn free_disk(path: &Path) -> Option<f64> {
     let absolute = std::path::absolute(path).ok()?;
     let existing = absolute.ancestors().find(|path| path.exists())?;
     let about = rustix::fs::statvfs(existing).ok()?;
+    // File systems without blocks, such as /proc, are not disks.
+    if about.f_blocks == 0 {
+        return None;
+    }
     Some(about.f_bavail as f64 * about.f_frsize as f64)
 }
 

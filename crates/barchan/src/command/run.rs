@@ -127,26 +127,20 @@ fn prepare(args: &RunArgs) -> Result<Job, Failure> {
         .unwrap_or(scene.frames);
     scene.frames = last;
     admit(&scene, &estimate_run(&scene, &*solver, threads), &path)?;
-    let folder = RunFolder::prepare(&path, &scene, args.fresh).map_err(Failure::input)?;
-    let resumed = folder
-        .resume(&scene, solver.columns())
-        .map_err(Failure::run)?;
+    let record = Record {
+        scene: &scene,
+        threads,
+        status: "starting",
+        frames_done: 0,
+        particles: 0,
+        wall_seconds: 0.0,
+        tally: json!({}),
+    };
+    let folder = RunFolder::prepare(&path, &record, args.fresh).map_err(Failure::input)?;
+    let resumed = resume(&folder, &scene, &*solver)?;
     let was_resumed = resumed.is_some();
     let state = match resumed {
-        Some((state, coupling, refused)) => {
-            for reason in refused {
-                talk(&format!(
-                    "warning: {reason}; going back to the checkpoint before it"
-                ));
-            }
-            if !().restore(&coupling) {
-                return Err(Failure::Run("the checkpoint holds bodies that this version cannot move; add --fresh to start over".into()));
-            }
-            folder
-                .rewind_report(state.clock.step)
-                .map_err(Failure::run)?;
-            state
-        }
+        Some(state) => state,
         None => start(&scene.model, scene.fps, solver.columns()).map_err(Failure::input)?,
     };
     check_first_frame(args.frames, &state)?;
@@ -159,6 +153,44 @@ fn prepare(args: &RunArgs) -> Result<Job, Failure> {
         threads,
         resumed: was_resumed,
     })
+}
+
+/// The state of the newest usable checkpoint, if there is one and every frame before it is on disk.
+fn resume(
+    folder: &RunFolder,
+    scene: &Scene,
+    solver: &dyn Solver,
+) -> Result<Option<State>, Failure> {
+    let found = folder
+        .resume(scene, solver.columns())
+        .map_err(Failure::run)?;
+    let Some((state, coupling, refused)) = found else {
+        return Ok(None);
+    };
+    for reason in refused {
+        talk(&format!(
+            "warning: {reason}; going back to the checkpoint before it"
+        ));
+    }
+    if !().restore(&coupling) {
+        let message =
+            "the checkpoint holds bodies that this version cannot move; add --fresh to start over";
+        return Err(Failure::Run(message.into()));
+    }
+    let frames = folder.frames().map_err(Failure::run)?;
+    if let Some(missing) =
+        (0..=state.clock.frame).find(|frame| frames.binary_search(frame).is_err())
+    {
+        talk(&format!(
+            "frame {missing} is missing; simulating again from the start to make it"
+        ));
+        folder.rewind_report(0).map_err(Failure::run)?;
+        return Ok(None);
+    }
+    folder
+        .rewind_report(state.clock.step)
+        .map_err(Failure::run)?;
+    Ok(Some(state))
 }
 
 /// Frames follow from each other: a range cannot begin in the future.
@@ -181,7 +213,7 @@ fn simulate(job: &mut Job, progress: &RefCell<Progress>) -> Result<Outcome, RunE
         |line| {
             progress
                 .borrow_mut()
-                .step(line.step, line.time, line.dt, line.particles)
+                .step(line.step, line.time, line.dt, line.particles);
         },
         |state, line| {
             progress.borrow_mut().frame(&FrameDone {

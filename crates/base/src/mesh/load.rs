@@ -114,11 +114,7 @@ fn read_obj(bytes: &[u8]) -> Result<Soup, String> {
     for model in models {
         let offset = u32::try_from(vertices.len()).map_err(|_| "too many vertices")?;
         let (points, _) = model.mesh.positions.as_chunks::<3>();
-        vertices.extend(
-            points
-                .iter()
-                .map(|p| Vec3::new(p[0] as f32, p[1] as f32, p[2] as f32)),
-        );
+        vertices.extend(points.iter().map(|p| Vec3::from_array(*p)));
         let (corners, _) = model.mesh.indices.as_chunks::<3>();
         triangles.extend(
             corners

@@ -113,43 +113,47 @@ impl Heightfield {
             })
         };
         let vertices: Vec<Vec3> = level(true).chain(level(false)).collect();
-        let under = self.heights.len();
-        let top = |i: usize, j: usize| (i + columns * j) as u32;
-        let bottom = |i: usize, j: usize| (under + i + columns * j) as u32;
-        let mut triangles = Vec::with_capacity(4 * under);
-        let mut quad = |a: u32, b: u32, c: u32, d: u32| triangles.extend([[a, b, c], [a, c, d]]);
-        for j in 0..rows - 1 {
-            for i in 0..columns - 1 {
-                quad(top(i, j), top(i, j + 1), top(i + 1, j + 1), top(i + 1, j));
-                quad(
-                    bottom(i, j),
-                    bottom(i + 1, j),
-                    bottom(i + 1, j + 1),
-                    bottom(i, j + 1),
-                );
-            }
-        }
-        let (right, back) = (columns - 1, rows - 1);
-        for i in 0..right {
-            quad(top(i, 0), top(i + 1, 0), bottom(i + 1, 0), bottom(i, 0));
-            quad(
-                top(i + 1, back),
-                top(i, back),
-                bottom(i, back),
-                bottom(i + 1, back),
-            );
-        }
-        for j in 0..back {
-            quad(top(0, j + 1), top(0, j), bottom(0, j), bottom(0, j + 1));
-            quad(
-                top(right, j),
-                top(right, j + 1),
-                bottom(right, j + 1),
-                bottom(right, j),
-            );
-        }
-        Ok(Mesh::new(vertices, triangles)?)
+        Ok(Mesh::new(vertices, closed_box(columns, rows))?)
     }
+}
+
+/// Triangles of a box whose top and bottom are grids of vertices, the top's first.
+fn closed_box(columns: usize, rows: usize) -> Vec<[u32; 3]> {
+    let top = |i: usize, j: usize| (i + columns * j) as u32;
+    let bottom = |i: usize, j: usize| (columns * rows + i + columns * j) as u32;
+    let mut triangles = Vec::with_capacity(4 * columns * rows);
+    let mut quad = |a: u32, b: u32, c: u32, d: u32| triangles.extend([[a, b, c], [a, c, d]]);
+    let (right, back) = (columns - 1, rows - 1);
+    for j in 0..back {
+        for i in 0..right {
+            quad(top(i, j), top(i, j + 1), top(i + 1, j + 1), top(i + 1, j));
+            quad(
+                bottom(i, j),
+                bottom(i + 1, j),
+                bottom(i + 1, j + 1),
+                bottom(i, j + 1),
+            );
+        }
+    }
+    for i in 0..right {
+        quad(top(i, 0), top(i + 1, 0), bottom(i + 1, 0), bottom(i, 0));
+        quad(
+            top(i + 1, back),
+            top(i, back),
+            bottom(i, back),
+            bottom(i + 1, back),
+        );
+    }
+    for j in 0..back {
+        quad(top(0, j + 1), top(0, j), bottom(0, j), bottom(0, j + 1));
+        quad(
+            top(right, j),
+            top(right, j + 1),
+            bottom(right, j + 1),
+            bottom(right, j),
+        );
+    }
+    triangles
 }
 
 #[cfg(test)]

@@ -120,21 +120,23 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Prepares a folder for `scene`, to begin or to go on; `fresh` throws an earlier run away first.
+    /// Prepares a folder for the run of `record`, to begin or to go on; `fresh` throws an earlier run away first.
     ///
     /// # Errors
     /// If the folder is someone else's, or cannot be written. Nothing is changed then.
-    pub fn prepare(path: &Path, scene: &Scene, fresh: bool) -> Result<Self, FolderError> {
+    pub fn prepare(path: &Path, record: &Record<'_>, fresh: bool) -> Result<Self, FolderError> {
         let mut folder = Self {
             path: path.to_owned(),
             lock: None,
         };
-        folder.check_owner(scene, fresh)?;
+        folder.check_owner(record.scene, fresh)?;
         fs::create_dir_all(path).map_err(io_error("create", path))?;
         folder.lock()?;
         if fresh {
             folder.clear()?;
         }
+        // Before anything else, so that a folder of ours can always be told from others, whenever a run is killed.
+        folder.write_record(record)?;
         for sub in [folder.frames_dir(), folder.checkpoint_dir()] {
             fs::create_dir_all(&sub).map_err(io_error("create", &sub))?;
             atomic::sweep(&sub);
@@ -146,9 +148,11 @@ impl RunFolder {
     fn check_owner(&self, scene: &Scene, fresh: bool) -> Result<(), FolderError> {
         let path = self.path.clone();
         let empty = match fs::read_dir(&self.path) {
-            Ok(mut entries) => {
-                entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ".lock"))
-            }
+            Ok(mut entries) => entries.all(|entry| {
+                entry.is_ok_and(|entry| {
+                    entry.file_name() == ".lock" || atomic::is_part(&entry.path())
+                })
+            }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => true,
             Err(error) => return Err(io_error("open", &self.path)(error)),
         };

@@ -28,9 +28,12 @@ pub struct CacheRecorder<'a> {
     last_line: Option<StepLine>,
     checkpoint_every: u32,
     last_frame: u32,
-    on_step: Box<dyn FnMut(&StepLine) + 'a>,
-    on_frame: Box<dyn FnMut(&State, &StepLine) + 'a>,
+    on_step: OnStep<'a>,
+    on_frame: OnFrame<'a>,
 }
+
+type OnStep<'a> = Box<dyn FnMut(&StepLine) + 'a>;
+type OnFrame<'a> = Box<dyn FnMut(&State, &StepLine) + 'a>;
 
 /// Something to write.
 struct Job {

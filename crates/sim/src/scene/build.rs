@@ -158,6 +158,38 @@ impl Builder<'_> {
         })
     }
 
+    fn model(&mut self, doc: &SceneDoc, materials: Vec<Material>) -> Option<Model> {
+        let fills: Vec<_> = doc.fill.iter().map(|doc| self.fill(doc)).collect();
+        let emitters: Vec<_> = doc.emit.iter().map(|doc| self.emitter(doc)).collect();
+        let sinks: Vec<_> = doc.sink.iter().map(|doc| self.sink(doc)).collect();
+        let bodies: Vec<_> = doc
+            .body
+            .iter()
+            .enumerate()
+            .map(|(i, doc)| self.body(doc, i))
+            .collect();
+        let up = self.up();
+        Some(Model {
+            up,
+            gravity: doc
+                .gravity
+                .as_ref()
+                .map_or(up * -GRAVITY as f32, |gravity| gravity.vec3()),
+            seed: doc.seed.0,
+            resolution: self.resolution,
+            materials,
+            fills: fills.into_iter().collect::<Option<_>>()?,
+            emitters: emitters.into_iter().collect::<Option<_>>()?,
+            sinks: sinks.into_iter().collect::<Option<_>>()?,
+            bodies: bodies.into_iter().collect::<Option<_>>()?,
+            air: doc.air.as_ref().map(|air| Air {
+                density: air.density.si,
+                viscosity: air.viscosity.si,
+                wind: air.wind.vec3(),
+            }),
+        })
+    }
+
     fn fill(&mut self, doc: &FillDoc) -> Option<Fill> {
         let material = self.material(&doc.material);
         let shape = self.bounded(&doc.shape);
@@ -428,35 +460,7 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
     builder
         .hash
         .update(deciding(&parameters).to_string().as_bytes());
-    let fills: Vec<_> = doc.fill.iter().map(|doc| builder.fill(doc)).collect();
-    let emitters: Vec<_> = doc.emit.iter().map(|doc| builder.emitter(doc)).collect();
-    let sinks: Vec<_> = doc.sink.iter().map(|doc| builder.sink(doc)).collect();
-    let bodies: Vec<_> = doc
-        .body
-        .iter()
-        .enumerate()
-        .map(|(i, doc)| builder.body(doc, i))
-        .collect();
-    let up = builder.up();
-    let model = Model {
-        up,
-        gravity: doc
-            .gravity
-            .as_ref()
-            .map_or(up * -GRAVITY as f32, |gravity| gravity.vec3()),
-        seed: doc.seed.0,
-        resolution: builder.resolution,
-        materials,
-        fills: fills.into_iter().collect::<Option<_>>()?,
-        emitters: emitters.into_iter().collect::<Option<_>>()?,
-        sinks: sinks.into_iter().collect::<Option<_>>()?,
-        bodies: bodies.into_iter().collect::<Option<_>>()?,
-        air: doc.air.as_ref().map(|air| Air {
-            density: air.density.si,
-            viscosity: air.viscosity.si,
-            wind: air.wind.vec3(),
-        }),
-    };
+    let model = builder.model(doc, materials)?;
     Some(Scene {
         name,
         path: path.to_owned(),

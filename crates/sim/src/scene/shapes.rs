@@ -198,65 +198,51 @@ shape_table! {
 impl ShapeDoc {
     /// The solid; problems are noted in the builder.
     pub fn build(&self, builder: &mut Builder<'_>) -> Option<Shape> {
-        let upright = |shape: Shape, builder: &Builder<'_>| {
-            shape.placed(Pose::new(Vec3::ZERO, builder.upright()), 1.0)
-        };
+        let upright = Pose::new(Vec3::ZERO, builder.upright());
         Some(match self {
             Self::Sphere(doc) => doc.place(Shape::Sphere {
                 radius: doc.radius.si as f32,
             }),
-            Self::Box(doc) => {
-                if doc.size.si.iter().any(|edge| *edge <= 0.0) {
-                    let message =
-                        format!("a box must have positive edges, got {:?} m", doc.size.si);
-                    return builder.none(Problem::new(doc.size.span.clone(), message));
-                }
-                doc.place(Shape::Cuboid {
-                    half: doc.size.vec3() * 0.5,
-                })
+            Self::Box(doc) => doc.place(doc.cuboid(builder)?),
+            Self::Cylinder(doc) => {
+                let (radius, half_height) = (doc.radius.si as f32, 0.5 * doc.height.si as f32);
+                doc.place(
+                    Shape::Cylinder {
+                        radius,
+                        half_height,
+                    }
+                    .placed(upright, 1.0),
+                )
             }
-            Self::Cylinder(doc) => doc.place(upright(
-                Shape::Cylinder {
-                    radius: doc.radius.si as f32,
-                    half_height: 0.5 * doc.height.si as f32,
-                },
-                builder,
-            )),
-            Self::Capsule(doc) => doc.place(upright(
-                Shape::Capsule {
-                    radius: doc.radius.si as f32,
-                    half_height: 0.5 * doc.height.si as f32,
-                },
-                builder,
-            )),
-            Self::Cone(doc) => doc.place(upright(
-                Shape::Cone {
-                    radius: doc.radius.si as f32,
-                    half_height: 0.5 * doc.height.si as f32,
-                },
-                builder,
-            )),
-            Self::Torus(doc) => doc.place(upright(
-                Shape::Torus {
-                    major: doc.radius.si as f32,
-                    minor: doc.tube.si as f32,
-                },
-                builder,
-            )),
-            Self::Plane(doc) => {
-                let Some(normal) = doc.normal.vec3().try_normalize() else {
-                    let message = "a plane's normal must not be zero";
-                    return builder.none(Problem::new(doc.normal.span.clone(), message));
-                };
-                doc.place(Shape::HalfSpace { normal })
+            Self::Capsule(doc) => {
+                let (radius, half_height) = (doc.radius.si as f32, 0.5 * doc.height.si as f32);
+                doc.place(
+                    Shape::Capsule {
+                        radius,
+                        half_height,
+                    }
+                    .placed(upright, 1.0),
+                )
             }
+            Self::Cone(doc) => {
+                let (radius, half_height) = (doc.radius.si as f32, 0.5 * doc.height.si as f32);
+                doc.place(
+                    Shape::Cone {
+                        radius,
+                        half_height,
+                    }
+                    .placed(upright, 1.0),
+                )
+            }
+            Self::Torus(doc) => {
+                let (major, minor) = (doc.radius.si as f32, doc.tube.si as f32);
+                doc.place(Shape::Torus { major, minor }.placed(upright, 1.0))
+            }
+            Self::Plane(doc) => doc.place(doc.half_space(builder)?),
             Self::Ground(doc) => doc.place(Shape::HalfSpace {
                 normal: builder.up(),
             }),
-            Self::Heightfield(doc) => {
-                let terrain = doc.terrain(builder)?;
-                doc.place(upright(terrain, builder))
-            }
+            Self::Heightfield(doc) => doc.place(doc.terrain(builder)?.placed(upright, 1.0)),
             Self::Mesh(doc) => doc.place(doc.fitted(builder)?),
             Self::Union(doc) => doc.place(Shape::Union(parts(&doc.of, &doc.span, builder)?)),
             Self::Intersection(doc) => {
@@ -267,11 +253,33 @@ impl ShapeDoc {
                 let kept = of.remove(0);
                 doc.place(Shape::Difference(Box::new(kept), of))
             }
-            Self::SmoothUnion(doc) => doc.place(Shape::SmoothUnion(
-                parts(&doc.of, &doc.span, builder)?,
-                doc.width.si as f32,
-            )),
+            Self::SmoothUnion(doc) => {
+                let of = parts(&doc.of, &doc.span, builder)?;
+                doc.place(Shape::SmoothUnion(of, doc.width.si as f32))
+            }
         })
+    }
+}
+
+impl BoxDoc {
+    fn cuboid(&self, builder: &mut Builder<'_>) -> Option<Shape> {
+        if self.size.si.iter().any(|edge| *edge <= 0.0) {
+            let message = format!("a box must have positive edges, got {:?} m", self.size.si);
+            return builder.none(Problem::new(self.size.span.clone(), message));
+        }
+        Some(Shape::Cuboid {
+            half: self.size.vec3() * 0.5,
+        })
+    }
+}
+
+impl PlaneDoc {
+    fn half_space(&self, builder: &mut Builder<'_>) -> Option<Shape> {
+        let Some(normal) = self.normal.vec3().try_normalize() else {
+            let message = "a plane's normal must not be zero";
+            return builder.none(Problem::new(self.normal.span.clone(), message));
+        };
+        Some(Shape::HalfSpace { normal })
     }
 }
 

@@ -1,0 +1,213 @@
+//! The same bytes on any number of threads, and after any crash: a cache made on a laptop must match one made on a
+//! cluster node, and a killed run must go on as if nothing had happened.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{barchan, folder_with_scene, frames, root, run};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+fn first_scene() -> String {
+    root()
+        .join("scenes/gallery/first.toml")
+        .display()
+        .to_string()
+}
+
+fn complete_run(
+    folder: &Path,
+    scene: &str,
+    name: &str,
+    threads: &str,
+) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let output = run(
+        folder,
+        &["run", scene, "-q", "-o", name, "--threads", threads],
+    );
+    assert!(output.status.success(), "{}", common::told(&output));
+    frames(&folder.join(name))
+}
+
+#[test]
+fn the_first_scene_has_the_same_bytes_on_one_two_and_three_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let alone = complete_run(folder.path(), &first_scene(), "one", "1");
+    assert_eq!(alone.len(), 49);
+    for threads in ["2", "3"] {
+        assert!(
+            alone == complete_run(folder.path(), &first_scene(), threads, threads),
+            "{threads} threads"
+        );
+    }
+}
+
+#[test]
+fn a_run_killed_at_ten_random_moments_ends_with_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let expected = complete_run(folder.path(), &first_scene(), "whole", "2");
+    let random = barchan_base::random::Random::new(2026, 0);
+    for kill in 0..10 {
+        let mut child = barchan(folder.path())
+            .args([
+                "run",
+                &first_scene(),
+                "-q",
+                "-o",
+                "killed",
+                "--threads",
+                "2",
+            ])
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_secs_f32(
+            0.05 + 0.7 * random.uniform(kill, 0),
+        ));
+        child.kill().unwrap(); // SIGKILL on Unix
+        child.wait().unwrap();
+    }
+    let found = complete_run(folder.path(), &first_scene(), "killed", "2");
+    assert!(found == expected, "the frames differ after ten kills");
+    let lines = std::fs::read_to_string(folder.path().join("killed/report.jsonl")).unwrap();
+    let whole = std::fs::read_to_string(folder.path().join("whole/report.jsonl")).unwrap();
+    assert!(
+        lines == whole,
+        "the report tells a step twice or not at all"
+    );
+}
+
+#[test]
+fn emitters_sinks_wind_and_moving_bodies_resume_too() {
+    for scene in ["fountain", "sandstorm", "paddle"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = root()
+            .join(format!("scenes/gallery/{scene}.toml"))
+            .display()
+            .to_string();
+        let args = |output: &'static str, frames: &'static str, threads: &'static str| {
+            vec![
+                "run".to_owned(),
+                path.clone(),
+                "-q".into(),
+                "-o".into(),
+                output.into(),
+                "--frames".into(),
+                frames.into(),
+                "--threads".into(),
+                threads.into(),
+            ]
+        };
+        let go = |args: Vec<String>| {
+            let output = barchan(folder.path()).args(args).output().unwrap();
+            assert!(
+                output.status.success(),
+                "{scene}: {}",
+                common::told(&output)
+            );
+        };
+        go(args("whole", "..12", "1"));
+        go(args("parts", "..5", "3"));
+        go(args("parts", "..9", "2"));
+        go(args("parts", "6..12", "1"));
+        assert!(
+            frames(&folder.path().join("whole")) == frames(&folder.path().join("parts")),
+            "{scene}"
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_saves_the_state_between_frames_and_the_same_command_goes_on() {
+    let folder = folder_with_scene();
+    // Long frames of many steps, so that the interrupt falls between frames.
+    let args = [
+        "run",
+        "drop.toml",
+        "--set",
+        "fps=2",
+        "--set",
+        "solver.max_step=0.1 ms",
+        "--set",
+        "solver.resolution=3 cm",
+    ];
+    let expected = {
+        let output = run(folder.path(), &[&args[..], &["-q", "-o", "whole"]].concat());
+        assert!(output.status.success(), "{}", common::told(&output));
+        frames(&folder.path().join("whole"))
+    };
+    let child = barchan(folder.path())
+        .args(args)
+        .args(["-o", "cut"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(900));
+    let sent = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    let talk = common::told(&output);
+    assert!(
+        talk.starts_with("exit code 1") && talk.contains("Give the same command again to go on"),
+        "{talk}"
+    );
+    let again = run(folder.path(), &[&args[..], &["-o", "cut"]].concat());
+    assert!(again.status.success(), "{}", common::told(&again));
+    assert!(
+        common::told(&again).contains("going on after frame"),
+        "{}",
+        common::told(&again)
+    );
+    assert!(frames(&folder.path().join("cut")) == expected);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_disk_that_fills_up_costs_only_the_frame_in_flight() {
+    let folder = folder_with_scene();
+    let expected = complete_run(folder.path(), "drop.toml", "whole", "2");
+    let size = expected.values().map(Vec::len).max().unwrap();
+    // A limit on file sizes stands for the full disk: the report grows past it after a few frames.
+    let blocks = size / 512 + 2;
+    let script = format!(
+        "trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" run drop.toml -q -o full --set frames=400 --set solver.max_step='\"0.3 ms\"'"
+    );
+    let output = std::process::Command::new("sh")
+        .args(["-c", &script, env!("CARGO_BIN_EXE_barchan")])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let talk = common::told(&output);
+    assert!(
+        talk.starts_with("exit code 1") && talk.contains("what was written before is whole"),
+        "{talk}"
+    );
+    let made = frames(&folder.path().join("full"));
+    assert!(
+        !made.is_empty(),
+        "no frame was written before the disk was full"
+    );
+    for name in made.keys() {
+        assert!(name.ends_with(".arrow"), "litter: {name}");
+    }
+    let stats = run(folder.path(), &["stats", "full", "--json"]);
+    assert!(stats.status.success(), "{}", common::told(&stats));
+    let again = run(
+        folder.path(),
+        &[
+            "run",
+            "drop.toml",
+            "-q",
+            "-o",
+            "full",
+            "--set",
+            "solver.max_step=0.3 ms",
+        ],
+    );
+    assert!(again.status.success(), "{}", common::told(&again));
+}

@@ -1,0 +1,214 @@
+//! The command as a user meets it.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{folder_with_scene, root, run, told};
+use serde_json::Value;
+
+fn lines(bytes: &[u8]) -> Vec<Value> {
+    String::from_utf8_lossy(bytes)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn run_stats_info_and_export_work_together() {
+    let folder = folder_with_scene();
+    let ran = run(folder.path(), &["run", "drop.toml"]);
+    assert!(
+        ran.status.success() && ran.stdout.is_empty(),
+        "{}",
+        told(&ran)
+    );
+    let talk = told(&ran);
+    assert!(
+        talk.contains("frame 4/4") && talk.contains("barchan stats out/drop"),
+        "{talk}"
+    );
+
+    let stats = lines(&run(folder.path(), &["stats", "out/drop", "--json"]).stdout);
+    assert_eq!(stats.len(), 5);
+    for (i, frame) in stats.iter().enumerate() {
+        assert_eq!(frame["frame"], i);
+        assert!((frame["time"].as_f64().unwrap() - i as f64 / 24.0).abs() < 1e-12);
+        assert_eq!(frame["particles"], stats[0]["particles"]);
+        assert_eq!(frame["mass"], stats[0]["mass"]);
+        for key in [
+            "kinetic_energy",
+            "potential_energy",
+            "max_speed",
+            "center_of_mass",
+            "bounds_min",
+            "bounds_max",
+        ] {
+            assert!(!frame[key].is_null(), "{key} is missing");
+        }
+    }
+    // Free fall: v = g t, and what is lost in height is gained in speed.
+    let energy = |frame: &Value| {
+        frame["kinetic_energy"].as_f64().unwrap() + frame["potential_energy"].as_f64().unwrap()
+    };
+    assert!((stats[2]["max_speed"].as_f64().unwrap() - 9.81 * 2.0 / 24.0).abs() < 1e-3);
+    assert!((energy(&stats[2]) / energy(&stats[0]) - 1.0).abs() < 1e-4);
+
+    let info = run(folder.path(), &["info", "out/drop"]);
+    assert!(String::from_utf8_lossy(&info.stdout).contains("frames     0 to 4"));
+    for (format, file) in [
+        ("ply", "particles_000001.ply"),
+        ("vtk", "particles_000001.vtp"),
+    ] {
+        let exported = run(
+            folder.path(),
+            &["export", "out/drop", "--format", format, "-o", format],
+        );
+        assert!(exported.status.success(), "{}", told(&exported));
+        assert!(folder.path().join(format).join(file).is_file());
+    }
+    assert!(folder.path().join("vtk/particles.pvd").is_file());
+}
+
+#[test]
+fn a_finished_run_says_so_and_a_longer_one_goes_on() {
+    let folder = folder_with_scene();
+    assert!(
+        run(folder.path(), &["run", "drop.toml", "-q"])
+            .status
+            .success()
+    );
+    let again = told(&run(folder.path(), &["run", "drop.toml"]));
+    assert!(
+        again.starts_with("exit code 0") && again.contains("all 4 frames are there already"),
+        "{again}"
+    );
+    let longer = told(&run(
+        folder.path(),
+        &["run", "drop.toml", "--set", "frames=7"],
+    ));
+    assert!(longer.contains("going on after frame 4 of 7"), "{longer}");
+    assert_eq!(common::frames(&folder.path().join("out/drop")).len(), 8);
+}
+
+#[test]
+fn machines_get_json_and_quiet_is_quiet() {
+    let folder = folder_with_scene();
+    let ran = run(folder.path(), &["run", "drop.toml", "--json"]);
+    let events = lines(&ran.stdout);
+    assert_eq!(events.len(), 5);
+    assert!(
+        events[..4].iter().all(|event| event["event"] == "frame") && events[4]["event"] == "done"
+    );
+    let quiet = run(folder.path(), &["run", "drop.toml", "-q", "--fresh"]);
+    assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty());
+    let check = &lines(&run(folder.path(), &["check", "drop.toml", "--json"]).stdout)[0];
+    let particles = check["particles_at_start"].as_f64().unwrap();
+    let real = events[0]["particles"].as_f64().unwrap();
+    assert!(
+        (particles / real - 1.0).abs() < 0.03,
+        "estimated {particles}, found {real}"
+    );
+}
+
+#[test]
+fn the_scene_can_ask_for_exports() {
+    let folder = folder_with_scene();
+    let ran = run(
+        folder.path(),
+        &[
+            "run",
+            "drop.toml",
+            "-q",
+            "--set",
+            "export.formats=['ply', 'vtk']",
+        ],
+    );
+    assert!(ran.status.success(), "{}", told(&ran));
+    assert!(
+        folder
+            .path()
+            .join("out/drop/export/ply/particles_000004.ply")
+            .is_file()
+    );
+    assert!(
+        folder
+            .path()
+            .join("out/drop/export/vtk/particles.pvd")
+            .is_file()
+    );
+}
+
+#[test]
+fn gallery_scenes_are_listed_copied_and_never_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = run(folder.path(), &["new"]);
+    assert!(String::from_utf8_lossy(&list.stdout).contains("first"));
+    assert!(run(folder.path(), &["new", "first"]).status.success());
+    let copied = std::fs::read(folder.path().join("first.toml")).unwrap();
+    assert_eq!(
+        copied,
+        std::fs::read(root().join("scenes/gallery/first.toml")).unwrap()
+    );
+    let again = told(&run(folder.path(), &["new", "first"]));
+    assert!(
+        again.starts_with("exit code 2") && again.contains("exists already"),
+        "{again}"
+    );
+    let wrong = told(&run(folder.path(), &["new", "frist"]));
+    assert!(wrong.contains("did you mean \"first\""), "{wrong}");
+}
+
+#[test]
+fn every_gallery_scene_runs_its_first_frames() {
+    for entry in std::fs::read_dir(root().join("scenes/gallery")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "toml") {
+            let folder = tempfile::tempdir().unwrap();
+            let ran = run(
+                folder.path(),
+                &["run", &path.display().to_string(), "-q", "--frames", "..2"],
+            );
+            assert!(ran.status.success(), "{}: {}", path.display(), told(&ran));
+        }
+    }
+}
+
+#[test]
+fn the_schema_is_json_and_help_goes_to_stdout() {
+    let folder = tempfile::tempdir().unwrap();
+    let schema: Value = serde_json::from_slice(&run(folder.path(), &["schema"]).stdout).unwrap();
+    assert!(schema["$defs"]["SceneDoc"]["properties"]["frames"].is_object());
+    let help = run(folder.path(), &["--help"]);
+    assert!(help.status.success() && String::from_utf8_lossy(&help.stdout).contains("Exit codes"));
+    let presets = run(folder.path(), &["info", "presets"]);
+    assert!(String::from_utf8_lossy(&presets.stdout).contains("dry-sand"));
+}
+
+#[test]
+fn bench_prints_json_lines_with_the_headline_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = run(
+        folder.path(),
+        &[
+            "bench",
+            "ballistic",
+            "--json",
+            "--particles",
+            "20000",
+            "--steps",
+            "5",
+        ],
+    );
+    let lines = lines(&bench.stdout);
+    let headline = lines.last().unwrap();
+    assert_eq!(headline["name"], "ballistic");
+    for key in [
+        "particles",
+        "threads",
+        "particle_steps_per_second",
+        "seconds_per_frame",
+        "bytes_per_particle",
+    ] {
+        assert!(headline[key].as_f64().unwrap() > 0.0, "{key}");
+    }
+}
