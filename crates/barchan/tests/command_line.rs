@@ -54,7 +54,7 @@ fn run_stats_info_and_export_work_together() {
     assert!((energy(&stats[2]) / energy(&stats[0]) - 1.0).abs() < 1e-4);
 
     let info = run(folder.path(), &["info", "out/drop"]);
-    assert!(String::from_utf8_lossy(&info.stdout).contains("frames     0 to 4"));
+    assert!(String::from_utf8_lossy(&info.stdout).contains("frames       0 to 4"));
     for (format, file) in [
         ("ply", "particles_000001.ply"),
         ("vtk", "particles_000001.vtp"),

@@ -175,6 +175,15 @@ impl Solid {
         self.shape.distance(self.end.local_point(point))
     }
 
+    /// True where the solid, at the end of the step, is surely further than `reach` [m] from `point`.
+    #[inline]
+    pub fn is_beyond(&self, point: Vec3, reach: f32) -> bool {
+        if self.fixed {
+            return self.shape.is_beyond(point, reach);
+        }
+        self.shape.is_beyond(self.end.local_point(point), reach)
+    }
+
     /// Velocity [m/s] of the solid at `point`: its way over the step, divided by the step.
     pub fn velocity(&self, point: Vec3) -> Vec3 {
         if self.dt == 0.0 {

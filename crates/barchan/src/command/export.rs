@@ -46,7 +46,7 @@ pub fn export(args: &ExportArgs) -> Result<(), Failure> {
     } else {
         Voice::Normal
     };
-    let progress = Progress::new("export", 0, frames.len() as u32, voice, false);
+    let mut progress = Progress::new("export", 0, frames.len() as u32, voice, false);
     let mut done = 0;
     let told = |_: u32| {
         done += 1;

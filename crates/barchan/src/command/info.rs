@@ -21,8 +21,7 @@ pub fn info(args: &InfoArgs) -> Result<(), Failure> {
     }
     let folder = RunFolder::open(&args.what).map_err(Failure::input)?;
     let frames = folder.frames().map_err(Failure::input)?;
-    out(&format!("folder     {}", folder.path().display()));
-    let record = folder.read_record().unwrap_or_default();
+    out(&format!("folder       {}", folder.path().display()));
     for key in [
         "scene",
         "method",
@@ -32,11 +31,8 @@ pub fn info(args: &InfoArgs) -> Result<(), Failure> {
         "seed",
         "wall_seconds",
     ] {
-        let line = record
-            .lines()
-            .find_map(|line| line.strip_prefix(key)?.trim().strip_prefix('='));
-        if let Some(value) = line {
-            out(&format!("{key:10} {}", value.trim().trim_matches('"')));
+        if let Some(value) = folder.recorded(key) {
+            out(&format!("{key:12} {value}"));
         }
     }
     let size: u64 = frames
@@ -47,21 +43,21 @@ pub fn info(args: &InfoArgs) -> Result<(), Failure> {
     if let (Some(first), Some(last)) = (frames.first(), frames.last()) {
         let frame = read_frame(&folder.frame_path(*last)).map_err(Failure::input)?;
         out(&format!(
-            "frames     {first} to {last}, {} on disk, {}",
+            "frames       {first} to {last}, {} on disk, {}",
             frames.len(),
             bytes(size as f64)
         ));
         out(&format!(
-            "time       {:.4} s at {} frames a second",
+            "time         {:.4} s at {} frames a second",
             frame.meta.time, frame.meta.fps
         ));
         out(&format!(
-            "particles  {}",
+            "particles    {}",
             grouped(frame.particles.len() as f64)
         ));
-        out(&format!("materials  {}", frame.meta.materials.join(", ")));
+        out(&format!("materials    {}", frame.meta.materials.join(", ")));
     } else {
-        out("frames     none");
+        out("frames       none");
     }
     Ok(())
 }

@@ -138,8 +138,8 @@ impl Progress {
     }
 
     /// The stage is over; the bar goes.
-    pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
+    pub fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
     }

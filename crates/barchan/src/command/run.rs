@@ -91,7 +91,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     job.record("running", 0.0)?;
     let result = simulate(&mut job, &progress);
-    let progress = progress.into_inner();
+    let mut progress = progress.into_inner();
     progress.finish();
     let outcome = result.map_err(|error| with_way_back(&job, error))?;
     let status = if outcome == Outcome::Done {

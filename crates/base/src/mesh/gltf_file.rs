@@ -1,6 +1,6 @@
 //! Geometry from glTF and GLB files: every mesh of the default scene, placed by its nodes.
 
-use super::load::Soup;
+use super::Soup;
 use base64::Engine;
 use glam::{Mat4, Vec3};
 use gltf::accessor::{DataType, Dimensions};

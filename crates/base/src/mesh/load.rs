@@ -1,6 +1,6 @@
 //! One door for every mesh format: `load_mesh(path)`. Files are hostile until checked.
 
-use super::{Mesh, MeshError, gltf_file, ply_file};
+use super::{Mesh, MeshError, Soup, gltf_file, ply_file};
 use glam::Vec3;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -42,30 +42,16 @@ pub enum LoadError {
     },
 }
 
-/// Vertices and triangles as a file gives them, before they are checked.
-pub(super) type Soup = (Vec<Vec3>, Vec<[u32; 3]>);
-
 /// Loads an OBJ, STL, PLY, glTF or GLB file; all objects in it become one mesh.
 ///
 /// # Errors
 /// If the file cannot be read, is not what its extension says, or holds no usable mesh.
 pub fn load_mesh(path: &Path) -> Result<Mesh, LoadError> {
-    let bytes = read_file(path).map_err(|source| LoadError::Read {
+    let bytes = super::read_file(path).map_err(|source| LoadError::Read {
         path: path.to_owned(),
         source,
     })?;
     parse_mesh(path, &bytes)
-}
-
-/// Reads a whole file, which must be a plain one: devices and pipes may never end.
-///
-/// # Errors
-/// If it cannot be read or is not a plain file.
-pub fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(std::io::Error::other("it is not a plain file"));
-    }
-    std::fs::read(path)
 }
 
 /// Like [`load_mesh`], for bytes already read from `path`; only glTF's side files are read from disk.

@@ -5,11 +5,26 @@ mod load;
 mod ply_file;
 mod winding;
 
-pub use load::{LoadError, load_mesh, parse_mesh, read_file};
+pub use load::{LoadError, load_mesh, parse_mesh};
 pub use winding::{WindingTree, winding_number};
 
 use crate::Bounds;
 use glam::Vec3;
+use std::path::Path;
+
+/// Vertices and triangles as a file gives them, before they are checked.
+type Soup = (Vec<Vec3>, Vec<[u32; 3]>);
+
+/// Reads a whole file, which must be a plain one: devices and pipes may never end.
+///
+/// # Errors
+/// If it cannot be read or is not a plain file.
+pub fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(std::io::Error::other("it is not a plain file"));
+    }
+    std::fs::read(path)
+}
 
 /// A triangle mesh with finite vertices, indices in range and at least one triangle of positive area.
 #[derive(Clone, Debug, PartialEq)]

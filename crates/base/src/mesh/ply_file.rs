@@ -1,6 +1,6 @@
 //! Geometry from PLY files.
 
-use super::load::Soup;
+use super::Soup;
 use glam::Vec3;
 use ply_rs_bw::parser::{Parser, Reader};
 use ply_rs_bw::ply::{DefaultElement, Property, PropertyAccess, PropertyAccessResult};

@@ -38,8 +38,12 @@ pub struct DistanceGrid {
 enum Block {
     /// Index into `fine`.
     Fine(u32),
-    /// By how much interpolation from the corners may overestimate [m].
-    Coarse(f32),
+    Coarse {
+        /// By how much interpolation from the corners may overestimate [m].
+        excess: f32,
+        /// No point of the block is nearer to the surface than this [m]; negative inside.
+        least: f32,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -232,7 +236,7 @@ impl DistanceGrid {
 
     fn sample_blocks(&mut self, band: f32, distance: &impl SignedDistance) {
         let reach = HALF_DIAGONAL * self.block_size() + band * self.cell;
-        let sampled: Vec<Result<FineBlock, f32>> = (0..self.blocks.element_product() as usize)
+        let sampled: Vec<Result<FineBlock, Block>> = (0..self.blocks.element_product() as usize)
             .into_par_iter()
             .map(|i| {
                 let at = unflatten(i, self.blocks);
@@ -249,7 +253,11 @@ impl DistanceGrid {
                     return Ok(FineBlock::new(nodes, &block, distance));
                 }
                 let guess = self.block_corners(at).value(Vec3::splat(0.5));
-                Err((guess.abs() - exact).max(0.0))
+                let least = exact - HALF_DIAGONAL * self.block_size();
+                Err(Block::Coarse {
+                    excess: (guess.abs() - exact).max(0.0),
+                    least: if guess < 0.0 { -exact } else { least },
+                })
             })
             .collect();
         for block in sampled {
@@ -258,7 +266,7 @@ impl DistanceGrid {
                     self.fine.push(fine);
                     Block::Fine(self.fine.len() as u32 - 1)
                 }
-                Err(excess) => Block::Coarse(excess),
+                Err(coarse) => coarse,
             });
         }
     }
@@ -283,6 +291,22 @@ impl DistanceGrid {
     /// Signed distance [m] at `point`.
     pub fn distance(&self, point: Vec3) -> f32 {
         self.look(point, |corners, f, _| corners.value(f)).distance
+    }
+
+    /// True where the surface is surely further than `reach` [m] from `point`; may say false too often, never true.
+    #[inline]
+    pub fn is_beyond(&self, point: Vec3, reach: f32) -> bool {
+        let local = (point - self.origin) * self.per_cell;
+        let size = (self.blocks * BLOCK).as_vec3();
+        if local.cmpge(Vec3::ZERO).all() && local.cmplt(size).all() {
+            let at = local.as_uvec3() / BLOCK;
+            if let Block::Coarse { least, .. } = self.kinds[flatten(at, self.blocks)]
+                && least > reach
+            {
+                return true;
+            }
+        }
+        self.distance(point) > reach
     }
 
     /// Signed distance [m] at `point`; `None` where interpolation is known to be poor near the surface: at edges, thin
@@ -318,7 +342,7 @@ impl DistanceGrid {
     fn band_nodes(&self) -> Vec<(Vec3, f32)> {
         let fine = |(i, kind): (usize, &Block)| match kind {
             Block::Fine(index) => Some((unflatten(i, self.blocks), &self.fine[*index as usize])),
-            Block::Coarse(_) => None,
+            Block::Coarse { .. } => None,
         };
         let blocks = self.kinds.iter().enumerate().filter_map(fine);
         blocks
@@ -348,7 +372,7 @@ impl DistanceGrid {
                     block.is_rough(cell % BLOCK),
                 )
             }
-            Block::Coarse(excess) => {
+            Block::Coarse { excess, .. } => {
                 let f = local / BLOCK as f32 - at.as_vec3();
                 let guess = answer(&self.block_corners(at), f, self.block_size());
                 // A convex stretch of the field is overestimated most at the block's centre; twice that is safe.

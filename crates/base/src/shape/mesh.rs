@@ -64,6 +64,13 @@ impl MeshShape {
             .unwrap_or_else(|| self.exact.distance(point))
     }
 
+    /// True where the surface is surely further than `reach` [m] from `point`.
+    #[inline]
+    pub fn is_beyond(&self, point: Vec3, reach: f32) -> bool {
+        // Where the grid is rough it is near the surface, and may say a little too much.
+        self.grid.is_beyond(point, reach + self.grid.cell())
+    }
+
     /// Signed distance and normal.
     pub fn surface(&self, point: Vec3) -> Surface {
         if let Some(surface) = self.grid.smooth_surface(point) {
@@ -159,6 +166,24 @@ mod tests {
             }
             assert_eq!(mesh.contains(point), exact.distance < 0.0, "{point}");
         }
+    }
+
+    #[test]
+    fn what_is_beyond_reach_is_really_beyond_it() {
+        let mesh = MeshShape::new(unit_cube(), 0.02).unwrap();
+        let cube = Shape::Cuboid {
+            half: Vec3::splat(0.5),
+        };
+        let random = Random::new(12, 0);
+        let mut far = 0;
+        for i in 0..20_000 {
+            let (point, reach) = (random.in_cube(i, 0) * 4.0 - 2.0, 0.5 * random.uniform(i, 3));
+            if mesh.is_beyond(point, reach) {
+                assert!(cube.distance(point) > reach, "{point} within {reach}");
+                far += 1;
+            }
+        }
+        assert!(far > 10_000);
     }
 
     #[test]

@@ -156,6 +156,19 @@ impl Shape {
         }
     }
 
+    /// True where the solid is surely further than `reach` [m] from `point`; cheaper than its distance, and never wrong
+    /// when it says so.
+    #[inline]
+    pub fn is_beyond(&self, point: Vec3, reach: f32) -> bool {
+        match self {
+            Self::Mesh(mesh) => mesh.is_beyond(point, reach),
+            Self::Placed(shape, pose, scale) => {
+                shape.is_beyond(pose.local_point(point) / *scale, reach / scale)
+            }
+            _ => self.distance(point) > reach,
+        }
+    }
+
     /// True where `point` is inside; for meshes exact, where the sampled distance is only near.
     pub fn contains(&self, point: Vec3) -> bool {
         match self {

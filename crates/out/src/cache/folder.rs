@@ -30,7 +30,7 @@ pub enum FolderError {
     },
     /// It holds another scene's run.
     #[error(
-        "{path} holds a run of another scene, or of this scene with other parameters ({what}); \
+        "{path} holds a run of another scene, or of this scene with other parameters (scene {what}); \
          choose another folder with -o, or add --fresh to replace it"
     )]
     OtherScene {
@@ -159,19 +159,11 @@ impl RunFolder {
         if empty {
             return Ok(());
         }
-        let Ok(record) = fs::read_to_string(self.record_path()) else {
+        let Some(identity) = self.recorded("identity") else {
             return Err(FolderError::NotOurs { path });
         };
-        let line = |key: &str| {
-            record
-                .lines()
-                .find_map(|line| line.strip_prefix(key)?.trim().strip_prefix("= "))
-        };
-        let Some(identity) = line("identity") else {
-            return Err(FolderError::NotOurs { path });
-        };
-        if !fresh && identity.trim_matches('"') != format!("{:032x}", scene.identity) {
-            let what = format!("scene {}", line("scene").unwrap_or("unknown"));
+        if !fresh && identity != format!("{:032x}", scene.identity) {
+            let what = self.recorded("scene").unwrap_or("unknown".into());
             return Err(FolderError::OtherScene { path, what });
         }
         Ok(())
@@ -375,8 +367,21 @@ impl RunFolder {
         atomic::write_bytes(&path, text.as_bytes()).map_err(io_error("write", &path))
     }
 
-    /// The text of `run.toml`, if there is one.
-    pub fn read_record(&self) -> Option<String> {
-        fs::read_to_string(self.record_path()).ok()
+    /// What `run.toml` says of `key`, if it says anything.
+    pub fn recorded(&self, key: &str) -> Option<String> {
+        let record = fs::read_to_string(self.record_path()).ok()?;
+        let value = |line: &str| {
+            Some(
+                line.strip_prefix(key)?
+                    .trim()
+                    .strip_prefix("= ")?
+                    .trim_matches('"')
+                    .to_owned(),
+            )
+        };
+        record
+            .lines()
+            .take_while(|line| !line.starts_with('['))
+            .find_map(value)
     }
 }

@@ -1,22 +1,20 @@
 //! From what the file says to what it means: references resolved, files loaded, rules between keys checked.
 
+use super::builder::Builder;
 use super::document::{
     BodyDoc, EmitDoc, FillDoc, InterpolationDoc, MaterialDoc, SceneDoc, SeedingDoc, SequenceDoc,
-    SinkDoc, UpDoc,
+    SinkDoc,
 };
 use super::preset::PRESETS;
 use super::problem::{Problem, Problems, suggest};
-use super::quantity::{Dimension, Length, NotNegative, Positive, Quantity, Rate, Rule, Time};
+use super::quantity::{Dimension, NotNegative, Quantity, Rate, Rule, Time};
 use super::read::{Read, Text};
 use super::shapes::pose;
 use super::{Scene, shapes::ShapeDoc};
 use crate::body::{Body, Form, Interpolation, MeshSequence, Track};
 use crate::model::{Air, Emitter, Fill, Interval, Material, Model, Sink};
-use barchan_base::mesh::{self, Mesh};
 use barchan_base::sampling::Layout;
-use barchan_base::shape::{MeshShape, Shape};
-use glam::{Quat, Vec3};
-use std::ops::Range;
+use barchan_base::shape::Shape;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
@@ -28,90 +26,7 @@ const MOST_FRAMES: u64 = 999_999;
 /// The longest sequence of mesh files.
 const MOST_FILES: u64 = 100_000;
 
-/// What is at hand while a scene is built.
-pub struct Builder<'a> {
-    folder: &'a Path,
-    up: UpDoc,
-    resolution: f32,
-    materials: Vec<String>,
-    fps: f64,
-    problems: &'a mut Problems,
-    /// Everything that decides the frames' bytes.
-    hash: Xxh3,
-}
-
 impl Builder<'_> {
-    /// Notes a problem and gives nothing.
-    pub fn none<T>(&mut self, problem: Problem) -> Option<T> {
-        self.problems.none(problem)
-    }
-
-    /// Unit vector up.
-    pub fn up(&self) -> Vec3 {
-        match self.up {
-            UpDoc::X => Vec3::X,
-            UpDoc::Y => Vec3::Y,
-            UpDoc::Z => Vec3::Z,
-        }
-    }
-
-    /// The rotation that turns +y up.
-    pub fn upright(&self) -> Quat {
-        Quat::from_rotation_arc(Vec3::Y, self.up())
-    }
-
-    /// The bytes of a file named in the scene.
-    pub fn read_file(&mut self, file: &Text) -> Option<Vec<u8>> {
-        match mesh::read_file(&self.folder.join(&file.value)) {
-            Ok(bytes) => {
-                self.hash.update(&bytes);
-                Some(bytes)
-            }
-            Err(error) => {
-                let problem = Problem::new(
-                    file.span.clone(),
-                    format!("cannot read {}: {error}", file.value),
-                );
-                self.none(problem.help(format!(
-                    "paths are relative to the scene's folder, {}",
-                    shown(self.folder)
-                )))
-            }
-        }
-    }
-
-    /// The mesh in a file named in the scene.
-    pub fn load_mesh(&mut self, file: &Text) -> Option<Mesh> {
-        let bytes = self.read_file(file)?;
-        match mesh::parse_mesh(Path::new(&file.value), &bytes) {
-            Ok(mesh) => Some(mesh),
-            Err(error) => self.none(Problem::new(file.span.clone(), error.to_string())),
-        }
-    }
-
-    /// A mesh as a shape, to be scaled by `scale` afterwards.
-    pub fn mesh_shape(
-        &mut self,
-        mesh: Mesh,
-        cell: Option<&Quantity<Length, Positive>>,
-        scale: f32,
-        span: &Range<usize>,
-    ) -> Option<Arc<MeshShape>> {
-        let cell_size = match cell {
-            Some(cell) => cell.si as f32 / scale,
-            None => MeshShape::sensible_cell(mesh.bounds(), self.resolution / scale),
-        };
-        match MeshShape::new(mesh, cell_size) {
-            Ok(shape) => Some(Arc::new(shape)),
-            Err(error) => {
-                let span = cell.map_or(span, |cell| &cell.span);
-                self.none(
-                    Problem::new(span.clone(), error.to_string()).help("choose a larger cell"),
-                )
-            }
-        }
-    }
-
     fn material(&mut self, name: &Text) -> Option<usize> {
         let found = self
             .materials
@@ -337,14 +252,6 @@ impl Builder<'_> {
             Ok(_) => Some(sequence),
             Err(error) => self.none(Problem::new(doc.files.span.clone(), error.to_string())),
         }
-    }
-}
-
-fn shown(folder: &Path) -> String {
-    if folder.as_os_str().is_empty() {
-        ".".into()
-    } else {
-        folder.display().to_string()
     }
 }
 

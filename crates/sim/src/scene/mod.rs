@@ -1,6 +1,7 @@
 //! The scene file: read with every problem's place, checked, and turned into an immutable [`Scene`] in SI units.
 
 mod build;
+mod builder;
 mod document;
 mod node;
 mod preset;

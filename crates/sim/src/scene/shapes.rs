@@ -1,6 +1,6 @@
 //! Shapes as the scene file writes them, and how they become solids.
 
-use super::build::Builder;
+use super::builder::Builder;
 use super::problem::Problem;
 use super::quantity::{Angle, Length, NotNegative, Positive, Quantity, Ratio, Triple};
 use super::read::Text;

@@ -105,11 +105,10 @@ impl<'a> Collider<'a> {
             if solid.moves() {
                 near.overlaps = true; // perhaps: where it was at the start is not known here
             } else {
-                let distance = solid.distance(point);
-                if distance > reach {
+                if solid.is_beyond(point, reach) {
                     continue;
                 }
-                near.overlaps |= distance < radius * (1.0 - OVERLAP);
+                near.overlaps |= solid.distance(point) < radius * (1.0 - OVERLAP);
             }
             near.mask |= bit(body);
         }
