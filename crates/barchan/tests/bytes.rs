@@ -118,6 +118,61 @@ fn emitters_sinks_wind_and_moving_bodies_resume_too() {
     }
 }
 
+#[test]
+fn scenes_with_meshes_have_the_same_bytes_on_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    // A cube with one side missing, to be filled and to be hit; and a sequence that moves it.
+    let cube = barchan_base::mesh::unit_cube();
+    for (name, shift) in [("cube.obj", 0.0), ("move_1.obj", 0.0), ("move_2.obj", 0.3)] {
+        let vertices = cube
+            .vertices()
+            .iter()
+            .map(|v| format!("v {} {} {}\n", v.x + shift, v.y, v.z));
+        let faces = cube.triangles()[2..]
+            .iter()
+            .map(|t| format!("f {} {} {}\n", t[0] + 1, t[1] + 1, t[2] + 1));
+        std::fs::write(
+            folder.path().join(name),
+            vertices.chain(faces).collect::<String>(),
+        )
+        .unwrap();
+    }
+    let scene = r#"
+schema = 1
+frames = 6
+[solver]
+method = "ballistic"
+resolution = "4 cm"
+[materials.rice]
+preset = "rice"
+[[fill]]
+material = "rice"
+shape = { mesh = { file = "cube.obj", at = [0, 1.2, 0] } }
+velocity = [0, -3, 0]
+[[body]]
+shape = { mesh = { file = "cube.obj", scale = 0.5, rotate = [20, 30, 40] } }
+[[body]]
+sequence = { files = "move_#.obj", last = 2, fps = 6, at = [0.6, -0.5, 0] }
+"#;
+    std::fs::write(folder.path().join("meshes.toml"), scene).unwrap();
+    let alone = complete_run(folder.path(), "meshes.toml", "one", "1");
+    for threads in ["2", "3"] {
+        assert!(
+            alone == complete_run(folder.path(), "meshes.toml", threads, threads),
+            "{threads} threads"
+        );
+    }
+    let output = run(
+        folder.path(),
+        &["run", "meshes.toml", "-q", "-o", "parts", "--frames", "..3"],
+    );
+    assert!(output.status.success(), "{}", common::told(&output));
+    assert!(
+        alone == complete_run(folder.path(), "meshes.toml", "parts", "2"),
+        "resumed"
+    );
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupt_saves_the_state_between_frames_and_the_same_command_goes_on() {

@@ -143,10 +143,16 @@ impl Solid {
         }
         self.moves = self.start != self.end || self.deformation.is_some();
         let before = self.deformation.as_ref().map_or(&self.shape, |d| &d.before);
-        self.bounds = self
+        let bounds = self
             .start
             .bounds(before.bounds())
             .union(self.end.bounds(self.shape.bounds()));
+        // A turn between start and end bulges out of both boxes, by 1 − cos of half the angle of their size.
+        let half_turn = 0.5 * self.start.rotation.angle_between(self.end.rotation);
+        self.bounds = match half_turn > 0.0 && bounds.is_finite() {
+            true => bounds.grown((1.0 - half_turn.cos()) * bounds.size().length()),
+            false => bounds,
+        };
         Ok(())
     }
 
@@ -227,6 +233,17 @@ impl Solid {
             normal: then.vector(touch.normal),
             ..touch
         })
+    }
+
+    /// Where `point` is at the end of the step if the solid takes it along from the fraction `begin` on.
+    pub fn carry(&self, point: Vec3, begin: f32) -> Vec3 {
+        if let Some(deformation) = &self.deformation {
+            return point + deformation.velocity(point) * (self.dt * (1.0 - begin));
+        }
+        if !self.moves {
+            return point;
+        }
+        self.end.point(self.pose_at(begin).local_point(point))
     }
 
     /// Distance and normal at `point` when the fraction `moment` of the step has passed; for deforming solids at its

@@ -264,6 +264,41 @@ fn a_thin_wall_stops_fast_grains_of_any_size() {
 }
 
 #[test]
+fn a_thin_mesh_wall_stops_fast_grains_too() {
+    // A millimetre of mesh, sampled on cells of a centimetre: only the triangles know of it.
+    let thin = barchan_base::mesh::unit_cube()
+        .mapped(|v| v * Vec3::new(0.001, 2.0, 2.0))
+        .unwrap();
+    let mesh = barchan_base::shape::MeshShape::new(thin, 0.01).unwrap();
+    for side in [1.0, -1.0] {
+        let mut model = model();
+        model.gravity = Vec3::ZERO;
+        model.bodies = vec![body(Shape::Mesh(Arc::new(mesh.clone())), 0.5, 0.3)];
+        let births: Vec<(Vec3, Vec3)> = (0..500)
+            .map(|i| {
+                let i = i as f32;
+                let aim = Vec3::new(-side * 50.0, 10.0 * (i * 0.7).sin(), 10.0 * (i * 1.3).cos());
+                (
+                    Vec3::new(side * (0.3 + 0.001 * i), 0.001 * i - 0.2, 0.0),
+                    aim,
+                )
+            })
+            .collect();
+        let mut state = grains(&model, &births);
+        for _ in 0..6 {
+            run(&model, &mut state, 1, 0.01);
+            for position in &state.particles.position {
+                let round_the_edge = position.y.abs() > 0.99 || position.z.abs() > 0.99;
+                assert!(
+                    position.x * side > 0.0005 || round_the_edge,
+                    "{position} is through"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn a_fast_wall_takes_resting_grains_along() {
     let mut model = model();
     model.gravity = Vec3::ZERO;
@@ -330,6 +365,59 @@ fn a_tray_that_accelerates_below_mu_g_keeps_its_grain() {
     let slip = state.particles.position[0].x - 2.0;
     assert!(slip.abs() < 0.03, "slipped {slip} m on a way of 2 m");
     assert!((state.particles.position[0].y - 0.012).abs() < 1e-4);
+}
+
+#[test]
+fn a_fast_bucket_loses_nothing() {
+    let mut model = model();
+    model.bodies = vec![ground(0.5, 0.3)];
+    let plate = |angle: f32, x: f32| {
+        let shape = Shape::Cuboid {
+            half: Vec3::new(0.3, 0.001, 0.5),
+        };
+        shape.placed(
+            Pose::new(Vec3::new(x, 0.2, 0.0), Quat::from_rotation_z(angle)),
+            1.0,
+        )
+    };
+    // A V of two thin plates, thrown up at 20 m/s while it turns.
+    let bucket = Shape::Union(vec![plate(0.7, 0.21), plate(-0.7, -0.21)]);
+    let at = |y: f32, turn: f32| Pose::new(Vec3::new(0.0, y, 0.0), Quat::from_rotation_z(turn));
+    let keys = [
+        (0.0, at(0.0, 0.0)),
+        (0.05, at(0.0, 0.0)),
+        (0.15, at(2.0, 0.2)),
+        (0.3, at(2.0, 0.2)),
+    ];
+    let track = Track::new(&keys, Interpolation::Linear);
+    model.bodies.push(Body {
+        name: "bucket".into(),
+        form: Form::Keyframed(Arc::new(bucket.clone()), track.clone()),
+        friction: 0.3,
+        restitution: Some(0.2),
+    });
+    let births: Vec<(Vec3, Vec3)> = (0..400)
+        .map(|i| {
+            let (x, z) = (
+                (i % 20) as f32 / 20.0 - 0.475,
+                (i / 20) as f32 / 20.0 - 0.475,
+            );
+            (Vec3::new(0.5 * x, 0.35, 0.8 * z), Vec3::ZERO)
+        })
+        .collect();
+    let mut state = grains(&model, &births);
+    for frame in 1..=15 {
+        run(&model, &mut state, 1, 0.01);
+        let pose = track.pose(f64::from(frame) * 0.01);
+        for position in &state.particles.position {
+            // In the bucket's own coordinates the inside of the V is above both plates.
+            let local = pose.local_point(*position);
+            assert!(
+                local.y > 0.2 + 0.84 * (local.x.abs() - 0.22),
+                "frame {frame}: {local} fell through"
+            );
+        }
+    }
 }
 
 #[test]
@@ -407,7 +495,10 @@ fn emitters_keep_their_rate_and_sinks_their_count() {
 
 #[test]
 fn lost_grains_are_quarantined_and_the_others_go_on() {
-    let model = model();
+    let mut model = model();
+    let mesh = barchan_base::shape::MeshShape::new(barchan_base::mesh::unit_cube(), 0.05).unwrap();
+    let cube = Shape::Mesh(Arc::new(mesh)).placed(Pose::new(Vec3::Y * 5.0, Quat::IDENTITY), 1.0);
+    model.bodies = vec![body(cube, 0.5, 0.5)];
     let mut state = grains(
         &model,
         &[

@@ -8,7 +8,7 @@ use barchan_sim::model::Model;
 use barchan_sim::solids::{Solid, Solids};
 use glam::Vec3;
 
-/// Touches of one grain in one step; after that it is held where it is until the next.
+/// Touches of one grain in one step; after that the body it touched last takes it along until the next.
 const MOST_TOUCHES: usize = 8;
 
 /// In contact a grain is swept as a smaller ball, so that it follows gentle curves; it is set right at the end.
@@ -123,10 +123,13 @@ impl<'a> Collider<'a> {
         mut near: Near,
         report: &mut ChunkReport,
     ) {
+        if !grain.position.is_finite() {
+            return; // lost, and noticed after the step
+        }
         if near.overlaps {
             self.push_out(grain, near.mask, 0.0, report);
         }
-        let mut begin = 0.0;
+        let (mut begin, mut last) = (0.0, 0);
         let mut mode = Mode::Free;
         for _ in 0..MOST_TOUCHES {
             let time = self.dt * (1.0 - begin);
@@ -156,8 +159,14 @@ impl<'a> Collider<'a> {
             grain.velocity = grain.velocity.lerp(velocity, touch.fraction);
             begin += (1.0 - begin) * touch.fraction;
             mode = self.touch(grain, (body, touch), flight, (begin, mode), report);
+            last = body;
         }
+        // Wedged: for the rest of the step it goes where the body it touched last goes.
         report.held += 1;
+        let carried = self.solids[last].carry(grain.position, begin);
+        let after = self.solids[last].velocity(carried);
+        grain.position = carried;
+        self.change(grain, last, after, report);
         self.push_out(grain, near.mask, 1.0, report);
     }
 

@@ -99,7 +99,8 @@ impl Solver for Ballistic {
         Cost {
             // The columns, and their copy on the way to the disk.
             bytes_per_particle: 90.0,
-            seconds_per_particle_step: 60e-9,
+            // Between a free grain and one that slides on a body.
+            seconds_per_particle_step: 150e-9,
             steps_per_second: 1.0 / LONGEST_STEP,
         }
     }
