@@ -144,3 +144,22 @@ fn every_crate_and_module_of_the_code_is_in_the_architecture_document() {
         }
     }
 }
+
+/// The text of the first block of `language` in a document.
+fn block(document: &str, language: &str) -> String {
+    let text = std::fs::read_to_string(root().join(document)).unwrap();
+    let after = text.split(&format!("```{language}\n")).nth(1).unwrap();
+    after.split("```").next().unwrap().to_owned()
+}
+
+#[test]
+fn the_documents_show_what_works() {
+    let scene = block("docs/scene.md", "toml");
+    let loaded = barchan::sim::scene::parse(&scene, "docs/scene.toml".as_ref(), &[]);
+    assert!(loaded.is_ok(), "docs/scene.md: {}", loaded.unwrap_err());
+    let script = std::fs::read_to_string(root().join("docs/read_frame.py")).unwrap();
+    assert_eq!(block("docs/frames.md", "python"), script);
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    let ci = std::fs::read_to_string(root().join(".ci/run")).unwrap();
+    assert!(readme.contains("cargo test --workspace") && ci.contains("cargo test --workspace"));
+}

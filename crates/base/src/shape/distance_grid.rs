@@ -523,6 +523,9 @@ mod tests {
             };
             let (coarse, fine) = (error(0.04), error(0.02));
             let order = (coarse / fine).log2();
+            println!(
+                "{shape:?}: error {coarse:.2e} m on 4 cm cells, {fine:.2e} m on 2 cm, order {order:.2}"
+            );
             assert!(
                 order > 1.7 && order < 2.4,
                 "{shape:?}: {coarse} then {fine}, order {order}"

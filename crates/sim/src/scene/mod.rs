@@ -275,6 +275,12 @@ shape = { sphere = { radius = 0.5 } }
         }
         let text = MINIMAL.replace("{ sphere = { radius = 0.5 } }", &shape);
         assert!(scene(&text, &[]).is_err());
+        // Dotted keys nest without brackets that a parser would count.
+        let keys = vec!["a"; 100_000].join(".");
+        for text in [format!("{keys} = 1"), format!("[{keys}]\nb = 1")] {
+            assert!(messages(&text, &[])[0].contains("nested more than 64 deep"));
+        }
+        assert!(messages(MINIMAL, &[&format!("{keys}=1")])[0].contains("at most 64 keys"));
     }
 
     #[test]

@@ -69,36 +69,44 @@ pub fn parse(text: &str, offset: usize) -> Result<Node, Problem> {
             .range();
         Problem::new(offset + span.start..offset + span.end, error.message(text))
     })?;
-    let mut root = convert(document.table().as_item(), offset);
+    let mut root = convert(document.table().as_item(), offset, 0)?;
     root.span = offset..offset + text.len();
     Ok(root)
 }
 
-fn convert(item: &Item<'_>, offset: usize) -> Node {
+/// Tables and lists within each other, at most; deeper ones would exhaust the stack.
+const MOST_DEPTH: usize = 64;
+
+fn convert(item: &Item<'_>, offset: usize, depth: usize) -> Result<Node, Problem> {
     let shift = |span: Range<usize>| span.start + offset..span.end + offset;
-    Node {
-        span: shift(item.span().range()),
-        value: match item.value() {
-            Value::String(text) => Content::Text((*text).to_owned()),
-            Value::Integer(number) => Content::Integer(number.as_i128()),
-            Value::Float(number) => Content::Float(*number),
-            Value::Boolean(flag) => Content::Bool(*flag),
-            Value::DateTime(_) => Content::Date,
-            Value::Array(array) => {
-                Content::List(array.iter().map(|item| convert(item, offset)).collect())
-            }
-            Value::Table(table) => Content::Table(
-                table
-                    .iter()
-                    .map(|(key, item)| Entry {
-                        key: key.name.to_owned(),
-                        key_span: shift(key.span.range()),
-                        node: convert(item, offset),
-                    })
-                    .collect(),
-            ),
-        },
+    let span = shift(item.span().range());
+    if depth > MOST_DEPTH {
+        let message = format!("keys and lists are nested more than {MOST_DEPTH} deep");
+        return Err(Problem::new(span, message));
     }
+    let entry = |key: &toml_spanner::Key<'_>, item: &Item<'_>| {
+        Ok(Entry {
+            key: key.name.to_owned(),
+            key_span: shift(key.span.range()),
+            node: convert(item, offset, depth + 1)?,
+        })
+    };
+    let value = match item.value() {
+        Value::String(text) => Content::Text((*text).to_owned()),
+        Value::Integer(number) => Content::Integer(number.as_i128()),
+        Value::Float(number) => Content::Float(*number),
+        Value::Boolean(flag) => Content::Bool(*flag),
+        Value::DateTime(_) => Content::Date,
+        Value::Array(array) => {
+            let items = array.iter().map(|item| convert(item, offset, depth + 1));
+            Content::List(items.collect::<Result<_, _>>()?)
+        }
+        Value::Table(table) => {
+            let entries = table.iter().map(|(key, item)| entry(key, item));
+            Content::Table(entries.collect::<Result<_, _>>()?)
+        }
+    };
+    Ok(Node { span, value })
 }
 
 /// Merges the override `path = value` whose text begins at `offset`; a path goes through tables by key and through
@@ -129,6 +137,9 @@ pub fn apply_override(root: &mut Node, text: &str, offset: usize, problems: &mut
 
 /// Puts `node` where `path` leads, making tables on the way.
 fn place(root: &mut Node, path: &str, span: &Range<usize>, node: Node) -> Result<(), String> {
+    if path.split('.').count() > MOST_DEPTH {
+        return Err(format!("a path may have at most {MOST_DEPTH} keys"));
+    }
     let mut at = root;
     for segment in path.split('.') {
         let segment = segment.trim().trim_matches('"');
