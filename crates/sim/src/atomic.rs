@@ -7,12 +7,33 @@ use std::path::Path;
 /// Prefix of files in the making; what a crash leaves of them is swept up by [`sweep`].
 const PREFIX: &str = ".part-";
 
-/// Writes `path` through `fill`; on any error the old file stays as it was.
+/// How much must have reached the disk when a write returns. Waiting for a disk takes long: many times a frame's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sync {
+    /// The bytes; the new name follows when the system likes, but not after what is synced later.
+    Bytes,
+    /// The bytes and the new name.
+    BytesAndName,
+}
+
+/// Writes `path` through `fill`, bytes and name; on any error the old file stays as it was.
 ///
 /// # Errors
 /// What `fill` or the disk says.
 pub fn write(
     path: &Path,
+    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<()> {
+    write_synced(path, Sync::BytesAndName, fill)
+}
+
+/// Like [`write`], waiting only for what `sync` says.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_synced(
+    path: &Path,
+    sync: Sync,
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -28,8 +49,10 @@ pub fn write(
     make_readable(&file)?;
     file.sync_all()?;
     part.persist(path).map_err(|error| error.error)?;
-    // The rename itself must reach the disk too; some systems cannot open folders, and do without.
-    if let Ok(folder) = File::open(folder) {
+    // Some systems cannot open folders, and do without.
+    if sync == Sync::BytesAndName
+        && let Ok(folder) = File::open(folder)
+    {
         let _ = folder.sync_all();
     }
     Ok(())

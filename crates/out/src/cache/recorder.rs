@@ -3,7 +3,7 @@
 
 use super::folder::RunFolder;
 use super::frame::{FrameMeta, write_frame};
-use barchan_sim::atomic;
+use barchan_sim::atomic::{self, Sync};
 use barchan_sim::checkpoint;
 use barchan_sim::clock::Clock;
 use barchan_sim::run::{RecordError, Recorder, StepLine};
@@ -198,7 +198,8 @@ impl Writer {
                 time: job.clock.time(),
                 ..self.meta.clone()
             };
-            atomic::write(&path, |file| {
+            // The checkpoint, synced after it, brings the frame's name to the disk too.
+            atomic::write_synced(&path, Sync::Bytes, |file| {
                 write_frame(file, &meta, &job.particles, self.compression)
             })
             .map_err(failed(&path))?;
@@ -220,6 +221,5 @@ impl Writer {
 
 fn append(path: &std::path::Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().create(true).append(true).open(path)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_data()
+    file.write_all(text.as_bytes())
 }
