@@ -1,8 +1,9 @@
-//! What becomes of a run: its folder of frames ([`cache`]), figures about them ([`stats`]) and other programs' files
-//! ([`export`]).
+//! What becomes of a run: its folder of frames ([`cache`]), figures about them ([`stats`]), surfaces around them ([`surface`])
+//! and other programs' files ([`export`]).
 //!
 //! Sees particles, never a solver: it works on anyone's particles.
 
 pub mod cache;
 pub mod export;
 pub mod stats;
+pub mod surface;

@@ -1,0 +1,5 @@
+//! Surfaces from particles.
+
+mod mesh;
+
+pub use mesh::SurfaceMesh;
