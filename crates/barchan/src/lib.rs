@@ -11,7 +11,7 @@
 //! ```no_run
 //! use barchan::sim::{run::Run, scene, start};
 //! let scene = scene::load("scenes/gallery/first.toml".as_ref(), &[])?;
-//! let mut solver = barchan::solvers::solver(scene.method);
+//! let mut solver = barchan::solvers::solver(&scene);
 //! let mut state = start::start(&scene.model, scene.fps, solver.columns())?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

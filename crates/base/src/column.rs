@@ -6,6 +6,7 @@
 
 use bytemuck::Pod;
 use glam::{Mat3, Vec3};
+use rayon::prelude::*;
 
 /// What one entry of a column is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +86,31 @@ pub trait Entry: Pod + Default + Send + Sync {
 }
 
 macro_rules! entries {
-    ($($type:ty => $kind:ident),* $(,)?) => { $(impl Entry for $type { const KIND: Kind = Kind::$kind; })* };
+    ($($type:ty => $kind:ident),* $(,)?) => {
+        $(impl Entry for $type { const KIND: Kind = Kind::$kind; })*
+
+        /// The entries of a column, as what they are, so that they can be borrowed as such.
+        #[derive(Clone, Debug, PartialEq)]
+        enum Values { $($kind(Vec<$type>),)* }
+
+        impl Values {
+            fn zeros(kind: Kind, len: usize) -> Self {
+                match kind { $(Kind::$kind => Self::$kind(vec![<$type>::default(); len]),)* }
+            }
+
+            fn bytes(&self) -> &[u8] {
+                match self { $(Self::$kind(values) => bytemuck::cast_slice(values),)* }
+            }
+
+            fn bytes_mut(&mut self) -> &mut [u8] {
+                match self { $(Self::$kind(values) => bytemuck::cast_slice_mut(values),)* }
+            }
+
+            fn any(&mut self) -> &mut dyn AnyColumn {
+                match self { $(Self::$kind(values) => values,)* }
+            }
+        }
+    };
 }
 entries!(f32 => F32, f64 => F64, Vec3 => Vec3, Mat3 => Mat3, u16 => U16, u32 => U32, u64 => U64);
 
@@ -94,7 +119,7 @@ entries!(f32 => F32, f64 => F64, Vec3 => Vec3, Mat3 => Mat3, u16 => U16, u32 => 
 pub struct Column {
     /// What it holds.
     pub spec: ColumnSpec,
-    bytes: Vec<u8>,
+    values: Values,
 }
 
 impl Column {
@@ -102,35 +127,53 @@ impl Column {
     pub fn zeros(spec: ColumnSpec, len: usize) -> Self {
         Self {
             spec,
-            bytes: vec![0; len * spec.kind.size()],
+            values: Values::zeros(spec.kind, len),
         }
     }
 
     /// The entries as raw bytes.
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.values.bytes()
     }
 
     /// The entries as raw bytes, to be overwritten.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes
+        self.values.bytes_mut()
     }
 
-    /// Entry `index` as a value.
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.bytes().len() / self.spec.kind.size()
+    }
+
+    /// True where there are none.
+    pub fn is_empty(&self) -> bool {
+        self.bytes().is_empty()
+    }
+
+    /// All entries.
     ///
     /// # Panics
-    /// If `T` is not the column's kind or `index` is past the end: our own broken promise.
-    pub fn get<T: Entry>(&self, index: usize) -> T {
+    /// If `T` is not the column's kind: our own broken promise.
+    pub fn entries<T: Entry>(&self) -> &[T] {
         assert_eq!(T::KIND, self.spec.kind, "column {}", self.spec.name);
-        let size = self.spec.kind.size();
-        bytemuck::pod_read_unaligned(&self.bytes[index * size..(index + 1) * size])
+        bytemuck::cast_slice(self.bytes())
+    }
+
+    /// All entries, to be overwritten; panics as [`entries`](Self::entries) does.
+    pub fn entries_mut<T: Entry>(&mut self) -> &mut [T] {
+        assert_eq!(T::KIND, self.spec.kind, "column {}", self.spec.name);
+        bytemuck::cast_slice_mut(self.bytes_mut())
+    }
+
+    /// Entry `index`; panics as [`entries`](Self::entries) does, or past the end.
+    pub fn get<T: Entry>(&self, index: usize) -> T {
+        self.entries()[index]
     }
 
     /// Sets entry `index`; panics as [`get`](Self::get) does.
     pub fn set<T: Entry>(&mut self, index: usize, value: T) {
-        assert_eq!(T::KIND, self.spec.kind, "column {}", self.spec.name);
-        let size = self.spec.kind.size();
-        self.bytes[index * size..(index + 1) * size].copy_from_slice(bytemuck::bytes_of(&value));
+        self.entries_mut()[index] = value;
     }
 }
 
@@ -155,34 +198,22 @@ impl<T: Entry> AnyColumn for Vec<T> {
     }
 
     fn permute_by(&mut self, order: &[u32]) {
-        *self = order.iter().map(|&from| self[from as usize]).collect();
+        let old: &[T] = self;
+        *self = order.par_iter().with_min_len(4096).map(|&from| old[from as usize]).collect();
     }
 }
 
 impl AnyColumn for Column {
     fn retain_flagged(&mut self, keep: &[bool]) {
-        let size = self.spec.kind.size();
-        let mut kept = 0;
-        for (index, _) in keep.iter().enumerate().filter(|(_, keep)| **keep) {
-            self.bytes
-                .copy_within(index * size..(index + 1) * size, kept * size);
-            kept += 1;
-        }
-        self.bytes.truncate(kept * size);
+        self.values.any().retain_flagged(keep);
     }
 
     fn resize_to(&mut self, len: usize) {
-        self.bytes.resize(len * self.spec.kind.size(), 0);
+        self.values.any().resize_to(len);
     }
 
     fn permute_by(&mut self, order: &[u32]) {
-        let size = self.spec.kind.size();
-        let at = |from: u32| from as usize * size;
-        self.bytes = order
-            .iter()
-            .flat_map(|&from| &self.bytes[at(from)..at(from) + size])
-            .copied()
-            .collect();
+        self.values.any().permute_by(order);
     }
 }
 

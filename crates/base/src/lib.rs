@@ -6,6 +6,7 @@
 
 pub mod bounds;
 pub mod column;
+pub mod grid;
 pub mod mesh;
 pub mod parallel;
 pub mod pose;

@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 const MAGIC: &[u8; 8] = b"barchan\x01";
 const END: &[u8; 8] = b"\x02nahcrab";
 /// Changed whenever a file written before could no longer be understood.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Bytes in a block of a column before compression.
 const BLOCK: usize = 1 << 20;
 /// The header is small; a larger one is damage.
@@ -55,6 +55,8 @@ struct Header {
     coupling: Vec<u8>,
     /// Name and kind of each column.
     columns: Vec<(String, String)>,
+    /// Name, kind and length of each column of the solver's memory.
+    memory: Vec<(String, String, u64)>,
 }
 
 /// Writes the state of the run of `scene` and what its coupling saved.
@@ -64,7 +66,7 @@ struct Header {
 pub fn write(
     to: &mut impl Write,
     scene: u128,
-    (clock, tally, particles): (&Clock, &Tally, &Particles),
+    (clock, tally, particles, memory): (&Clock, &Tally, &Particles, &[Column]),
     coupling: &[u8],
 ) -> io::Result<()> {
     let columns = particles.raw();
@@ -78,11 +80,19 @@ pub fn write(
             .iter()
             .map(|(spec, _)| (spec.name.to_owned(), spec.kind.name().to_owned()))
             .collect(),
+        memory: memory
+            .iter()
+            .map(|column| {
+                let ColumnSpec { name, kind, .. } = column.spec;
+                (name.to_owned(), kind.name().to_owned(), column.len() as u64)
+            })
+            .collect(),
     };
     to.write_all(MAGIC)?;
     to.write_all(&VERSION.to_le_bytes())?;
     write_block(to, &postcard::to_stdvec(&header).map_err(io::Error::other)?)?;
-    for (_, bytes) in columns {
+    let remembered = memory.iter().map(Column::bytes);
+    for bytes in columns.into_iter().map(|(_, bytes)| bytes).chain(remembered) {
         for block in bytes.chunks(BLOCK) {
             write_block(to, block)?;
         }
@@ -98,15 +108,15 @@ fn write_block(to: &mut impl Write, data: &[u8]) -> io::Result<()> {
     to.write_all(&packed)
 }
 
-/// Reads a checkpoint of the run of `scene`; `extra` are the solver's own columns. Returns the state, its solids not
-/// yet placed, and what the coupling saved.
+/// Reads a checkpoint of the run of `scene`; `extra` are the solver's own columns, `memory` those of its memory. Returns
+/// the state, its solids not yet placed, and what the coupling saved.
 ///
 /// # Errors
 /// If the file is not a whole, undamaged checkpoint of this scene.
 pub fn read(
     from: &mut impl Read,
     scene: u128,
-    extra: &[ColumnSpec],
+    (extra, memory): (&[ColumnSpec], &[ColumnSpec]),
 ) -> Result<(State, Vec<u8>), CheckpointError> {
     let mut magic = [0; 8];
     read_exactly(from, &mut magic)?;
@@ -139,6 +149,7 @@ pub fn read(
     }
     let count = header.particles;
     let particles = read_particles(from, count, extra)?;
+    let memory = read_memory(from, &header.memory, memory)?;
     let mut end = [0; 8];
     read_exactly(from, &mut end)?;
     if &end != END {
@@ -148,6 +159,7 @@ pub fn read(
         clock: header.clock,
         particles,
         tally: header.tally,
+        memory,
         solids: Solids::default(),
     };
     Ok((state, header.coupling))
@@ -170,6 +182,29 @@ fn read_particles(
             .map(|spec| read_extra(from, *spec, count))
             .collect::<Result<_, _>>()?,
     })
+}
+
+/// The solver's memory: none, or all of its columns.
+fn read_memory(
+    from: &mut impl Read,
+    found: &[(String, String, u64)],
+    expected: &[ColumnSpec],
+) -> Result<Vec<Column>, CheckpointError> {
+    let matches = |((name, kind, _), spec): (&(String, String, u64), &ColumnSpec)| {
+        name == spec.name && kind == spec.kind.name()
+    };
+    if !found.is_empty()
+        && (found.len() != expected.len() || !found.iter().zip(expected).all(matches))
+    {
+        return Err(CheckpointError::Damaged(
+            "its memory is not that of this solver",
+        ));
+    }
+    found
+        .iter()
+        .zip(expected)
+        .map(|((_, _, count), spec)| read_extra(from, *spec, *count))
+        .collect()
 }
 
 fn read_column<T: Entry>(from: &mut impl Read, count: u64) -> Result<Vec<T>, CheckpointError> {
@@ -253,6 +288,8 @@ mod tests {
         kind: Kind::F32,
     };
 
+    const HEATED: (&[ColumnSpec], &[ColumnSpec]) = (&[HEAT], &[HEAT]);
+
     fn sample(count: usize) -> State {
         let mut particles = Particles {
             extra: vec![Column::zeros(HEAT, 0)],
@@ -275,6 +312,7 @@ mod tests {
                 emitted: vec![4, 5],
                 ..Default::default()
             },
+            memory: vec![Column::zeros(HEAT, 17)],
             solids: Solids::default(),
         }
     }
@@ -284,7 +322,7 @@ mod tests {
         write(
             &mut bytes,
             42,
-            (&state.clock, &state.tally, &state.particles),
+            (&state.clock, &state.tally, &state.particles, &state.memory),
             b"world",
         )
         .unwrap();
@@ -295,8 +333,9 @@ mod tests {
     fn a_checkpoint_comes_back_bit_for_bit() {
         for count in [0, 1, 100_000] {
             let state = sample(count);
-            let (found, coupling) = read(&mut bytes(&state).as_slice(), 42, &[HEAT]).unwrap();
+            let (found, coupling) = read(&mut bytes(&state).as_slice(), 42, HEATED).unwrap();
             assert_eq!(found.particles, state.particles);
+            assert_eq!(found.memory, state.memory);
             assert_eq!((found.clock, found.tally), (state.clock, state.tally));
             assert_eq!(coupling, b"world");
         }
@@ -307,7 +346,7 @@ mod tests {
         let whole = bytes(&sample(500));
         for cut in [0, 5, 12, 30, whole.len() / 2, whole.len() - 1] {
             assert!(
-                read(&mut &whole[..cut], 42, &[HEAT]).is_err(),
+                read(&mut &whole[..cut], 42, HEATED).is_err(),
                 "cut at {cut}"
             );
         }
@@ -315,15 +354,15 @@ mod tests {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x10;
             assert!(
-                read(&mut damaged.as_slice(), 42, &[HEAT]).is_err(),
+                read(&mut damaged.as_slice(), 42, HEATED).is_err(),
                 "byte {at}"
             );
         }
         assert!(matches!(
-            read(&mut whole.as_slice(), 43, &[HEAT]),
+            read(&mut whole.as_slice(), 43, HEATED),
             Err(CheckpointError::OtherScene)
         ));
-        assert!(read(&mut whole.as_slice(), 42, &[]).is_err());
+        assert!(read(&mut whole.as_slice(), 42, (&[], &[])).is_err());
     }
 
     #[test]
@@ -339,12 +378,12 @@ mod tests {
                     damaged[at] = *value;
                 }
                 damaged.truncate(damaged.len() - *cut as usize % damaged.len() / 2);
-                let _ = read(&mut damaged.as_slice(), 42, &[HEAT]);
-                let _ = read(&mut noise.as_slice(), 42, &[HEAT]);
+                let _ = read(&mut damaged.as_slice(), 42, HEATED);
+                let _ = read(&mut noise.as_slice(), 42, HEATED);
                 // Past the magic word, so that the blocks themselves are tried.
                 let mut after = whole[..12].to_vec();
                 after.extend(noise);
-                let _ = read(&mut after.as_slice(), 42, &[HEAT]);
+                let _ = read(&mut after.as_slice(), 42, HEATED);
             });
     }
 }

@@ -16,6 +16,8 @@ pub struct Model {
     pub seed: u64,
     /// Cell size, particle spacing or grain size [m].
     pub resolution: f32,
+    /// Distance between particles as they are laid out [m]; half a cell where the method has cells.
+    pub spacing: f32,
     /// Materials; particles name theirs by index.
     pub materials: Vec<Material>,
     /// What is there at the start.
@@ -33,7 +35,7 @@ pub struct Model {
 impl Model {
     /// Bulk volume [m³] that one particle stands for.
     pub fn particle_volume(&self) -> f64 {
-        f64::from(self.resolution).powi(3)
+        f64::from(self.spacing).powi(3)
     }
 
     /// Mass [kg] of one particle of a material: its share of the material as it lies.
@@ -43,7 +45,7 @@ impl Model {
 
     /// Radius [m] of one particle: particles one spacing apart touch.
     pub fn particle_radius(&self) -> f32 {
-        0.5 * self.resolution
+        0.5 * self.spacing
     }
 }
 
@@ -66,6 +68,13 @@ pub struct Material {
     pub restitution: f64,
     /// Colour in daylight, linear red, green and blue.
     pub color: [f32; 3],
+}
+
+impl Material {
+    /// True where it flows at the slightest shear.
+    pub fn is_fluid(&self) -> bool {
+        self.friction_angle == 0.0 && self.cohesion == 0.0
+    }
 }
 
 /// Material that is there at the start.

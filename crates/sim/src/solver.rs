@@ -13,6 +13,11 @@ pub trait Solver: Send {
         &[]
     }
 
+    /// What it keeps in the state's memory beyond its particles: none, or all of these in this order.
+    fn memory(&self) -> &'static [ColumnSpec] {
+        &[]
+    }
+
     /// The longest step [s] that is stable and accurate now.
     fn max_dt(&self, model: &Model, state: &State) -> f64;
 

@@ -81,7 +81,7 @@ pub fn start(model: &Model, fps: f64, columns: &[ColumnSpec]) -> Result<State, S
     };
     for (index, fill) in model.fills.iter().enumerate() {
         let random = Random::new(model.seed, FILL_STREAM + index as u64);
-        let points = sampling::fill(&fill.shape, model.resolution, fill.layout, random)
+        let points = sampling::fill(&fill.shape, model.spacing, fill.layout, random)
             .map_err(|source| StartError::Fill { index, source })?;
         let births = points.into_iter().map(|position| Birth {
             position,
@@ -96,6 +96,7 @@ pub fn start(model: &Model, fps: f64, columns: &[ColumnSpec]) -> Result<State, S
         clock: Clock::new(fps),
         particles,
         tally,
+        memory: Vec::new(),
         solids,
     })
 }

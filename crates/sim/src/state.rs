@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::solids::Solids;
+use barchan_base::column::Column;
 use glam::Vec3;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +67,9 @@ pub struct State {
     pub particles: Particles,
     /// Counts.
     pub tally: Tally,
+    /// What the solver must remember beyond its particles, such as stresses on a grid; empty at the start. Each column
+    /// has its own length.
+    pub memory: Vec<Column>,
     /// The solids over the step being taken; follows from the model and the clock.
     pub solids: Solids,
 }

@@ -3,18 +3,21 @@
 //! | family | what it is | after |
 //! |---|---|---|
 //! | [`ballistic`] | free grains: gravity, drag, wind, bouncing off bodies | textbook mechanics; drag by Schiller & Naumann 1935 |
+//! | [`flip`] | sand and water on a sparse grid | Zhu & Bridson 2005 |
 //!
 //! Families do not import each other.
 
 pub mod ballistic;
+pub mod flip;
 pub mod material;
 
-use barchan_sim::scene::Method;
+use barchan_sim::scene::{Method, Scene};
 use barchan_sim::solver::Solver;
 
-/// The solver of a method.
-pub fn solver(method: Method) -> Box<dyn Solver> {
-    match method {
+/// The solver that a scene asks for.
+pub fn solver(scene: &Scene) -> Box<dyn Solver> {
+    match scene.method {
         Method::Ballistic => Box::new(ballistic::Ballistic::default()),
+        Method::Flip => Box::new(flip::Flip::new(scene.flip)),
     }
 }

@@ -7,9 +7,9 @@ use barchan_base::shape::Shape;
 use barchan_sim::body::{Body, Form, Interpolation, Track};
 use barchan_sim::model::{Air, Emitter, Fill, Interval, Material, Model, Sink};
 use barchan_sim::run::{Outcome, RecordError, Recorder, Run, StepLine};
-use barchan_sim::scene::Method;
 use barchan_sim::start::{Birth, add, start};
 use barchan_sim::state::State;
+use barchan_solvers::ballistic::Ballistic;
 use glam::{Quat, Vec3};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,6 +22,7 @@ fn model() -> Model {
         gravity: Vec3::new(0.0, -G, 0.0),
         seed: 1,
         resolution: 0.004,
+        spacing: 0.004,
         materials: vec![Material {
             name: "sand".into(),
             density: 1600.0,
@@ -90,11 +91,11 @@ impl Recorder for Lines {
 /// Runs so many frames of 10 ms; steps of at most `max_step`.
 fn run(model: &Model, state: &mut State, frames: u32, max_step: f64) -> Vec<StepLine> {
     let mut lines = Lines::default();
-    let mut solver = barchan_solvers::solver(Method::Ballistic);
+    let mut solver = Ballistic::default();
     let stop = AtomicBool::new(false);
     let mut run = Run {
         model,
-        solver: &mut *solver,
+        solver: &mut solver,
         coupling: &mut (),
         max_step,
         stop: &stop,
@@ -433,7 +434,7 @@ fn impulses_on_bodies_balance_the_grains_momentum() {
         })
         .collect();
     let mut state = grains(&model, &births);
-    let mut solver = barchan_solvers::solver(Method::Ballistic);
+    let mut solver = Ballistic::default();
     let momentum = |state: &State| -> glam::DVec3 {
         let p = &state.particles;
         p.mass

@@ -9,7 +9,7 @@ use barchan_base::sampling::Layout;
 use barchan_base::shape::{MeshShape, Shape};
 use barchan_sim::body::{Body, Form};
 use barchan_sim::model::{Air, Fill, Material, Model};
-use barchan_sim::scene::{Method, PRESETS};
+use barchan_sim::scene::PRESETS;
 use barchan_sim::solver::Solver;
 use barchan_sim::start::start;
 use barchan_sim::state::State;
@@ -113,6 +113,7 @@ fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
     };
     let hole: f64 = collider.map_or(0.0, Shape::estimate_volume);
     let volume = f64::from(EDGE).powi(3) - hole;
+    let spacing = (volume / particles as f64).cbrt() as f32;
     let body = |shape: &Shape| Body {
         name: "mesh".into(),
         form: Form::Static(Arc::new(shape.clone())),
@@ -123,7 +124,8 @@ fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
         up: Vec3::Y,
         gravity: Vec3::new(0.0, -9.81, 0.0),
         seed: 1,
-        resolution: (volume / particles as f64).cbrt() as f32,
+        resolution: spacing,
+        spacing,
         materials: vec![Material {
             name: "sand".into(),
             density: sand.density.value.si,
@@ -149,7 +151,7 @@ fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
 
 fn measure(name: &str, model: &Model, steps: u32, as_json: bool) -> Result<(), Failure> {
     let mut state = start(model, FPS, &[]).map_err(Failure::input)?;
-    let mut solver = barchan_solvers::solver(Method::Ballistic);
+    let mut solver: Box<dyn Solver> = Box::new(barchan_solvers::ballistic::Ballistic::default());
     take_step(&mut *solver, model, &mut state)?; // warm up
     let began = Instant::now();
     let mut contacts = 0.0;

@@ -28,7 +28,7 @@ const MOST_PARTICLES: f64 = 4.0e9;
 pub fn check(args: &CheckArgs) -> Result<(), Failure> {
     let threads = args.scene.start_threads();
     let scene = args.scene.load()?;
-    let solver = barchan_solvers::solver(scene.method);
+    let solver = barchan_solvers::solver(&scene);
     let cost = estimate_run(&scene, &*solver, threads);
     let folder = args
         .output

@@ -116,7 +116,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 fn prepare(args: &RunArgs) -> Result<Job, Failure> {
     let threads = args.scene.start_threads();
     let mut scene = args.scene.load()?;
-    let solver = barchan_solvers::solver(scene.method);
+    let solver = barchan_solvers::solver(&scene);
     let path = args
         .output
         .clone()
@@ -162,7 +162,7 @@ fn resume(
     solver: &dyn Solver,
 ) -> Result<Option<State>, Failure> {
     let found = folder
-        .resume(scene, solver.columns())
+        .resume(scene, (solver.columns(), solver.memory()))
         .map_err(Failure::run)?;
     let Some((state, coupling, refused)) = found else {
         return Ok(None);

@@ -287,7 +287,7 @@ impl RunFolder {
     pub fn resume(
         &self,
         scene: &Scene,
-        columns: &[ColumnSpec],
+        columns: (&[ColumnSpec], &[ColumnSpec]),
     ) -> Result<Option<(State, Vec<u8>, Vec<String>)>, FolderError> {
         let mut refused = Vec::new();
         for step in self.checkpoints()?.into_iter().rev() {
@@ -309,7 +309,7 @@ impl RunFolder {
     fn read_checkpoint(
         path: &Path,
         scene: &Scene,
-        columns: &[ColumnSpec],
+        columns: (&[ColumnSpec], &[ColumnSpec]),
     ) -> Result<(State, Vec<u8>), CheckpointError> {
         let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
         checkpoint::read(&mut file, scene.identity, columns)

@@ -3,6 +3,7 @@
 
 use super::folder::RunFolder;
 use super::frame::{FrameMeta, write_frame};
+use barchan_base::column::Column;
 use barchan_sim::atomic::{self, Sync};
 use barchan_sim::checkpoint;
 use barchan_sim::clock::Clock;
@@ -40,6 +41,7 @@ struct Job {
     clock: Clock,
     tally: Tally,
     particles: Particles,
+    memory: Vec<Column>,
     coupling: Vec<u8>,
     lines: String,
     kind: JobKind,
@@ -147,6 +149,7 @@ impl<'a> CacheRecorder<'a> {
             clock: state.clock,
             tally: state.tally.clone(),
             particles: state.particles.clone(),
+            memory: state.memory.clone(),
             coupling: coupling.to_vec(),
             lines: std::mem::take(&mut self.lines),
             kind,
@@ -208,7 +211,12 @@ impl Writer {
         append(&report, &job.lines).map_err(failed(&report))?;
         if !matches!(job.kind, JobKind::Frame { checkpoint: false }) {
             let path = self.folder.checkpoint_path(job.clock.step);
-            let state = (&job.clock, &job.tally, &job.particles);
+            let state = (
+                &job.clock,
+                &job.tally,
+                &job.particles,
+                job.memory.as_slice(),
+            );
             atomic::write(&path, |file| {
                 checkpoint::write(file, self.identity, state, &job.coupling)
             })

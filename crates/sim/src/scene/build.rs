@@ -2,15 +2,15 @@
 
 use super::builder::Builder;
 use super::document::{
-    BodyDoc, EmitDoc, FillDoc, InterpolationDoc, MaterialDoc, SceneDoc, SeedingDoc, SequenceDoc,
-    SinkDoc,
+    BodyDoc, EmitDoc, FillDoc, InterpolationDoc, MaterialDoc, Method, SceneDoc, SeedingDoc,
+    SequenceDoc, SinkDoc, SolverDoc, TransferDoc,
 };
 use super::preset::PRESETS;
 use super::problem::{Problem, Problems, suggest};
 use super::quantity::{Dimension, NotNegative, Quantity, Rate, Rule, Time};
 use super::read::{Read, Text};
 use super::shapes::pose;
-use super::{Scene, shapes::ShapeDoc};
+use super::{FlipSettings, Friction, Scene, Transfer, shapes::ShapeDoc};
 use crate::body::{Body, Form, Interpolation, MeshSequence, Track};
 use crate::model::{Air, Emitter, Fill, Interval, Material, Model, Sink};
 use barchan_base::sampling::Layout;
@@ -27,6 +27,14 @@ const MOST_FRAMES: u64 = 999_999;
 const MOST_FILES: u64 = 100_000;
 
 impl Builder<'_> {
+    /// Distance between particles: two to a cell's edge where the method has cells.
+    fn spacing(&self) -> f32 {
+        match self.method {
+            Method::Ballistic => self.resolution,
+            Method::Flip => 0.5 * self.resolution,
+        }
+    }
+
     fn material(&mut self, name: &Text) -> Option<usize> {
         let found = self
             .materials
@@ -92,6 +100,7 @@ impl Builder<'_> {
                 .map_or(up * -GRAVITY as f32, |gravity| gravity.vec3()),
             seed: doc.seed.0,
             resolution: self.resolution,
+            spacing: self.spacing(),
             materials,
             fills: fills.into_iter().collect::<Option<_>>()?,
             emitters: emitters.into_iter().collect::<Option<_>>()?,
@@ -129,7 +138,7 @@ impl Builder<'_> {
             shape: shape?,
             rate: match &doc.rate {
                 Rate::Particles(rate) => rate.si,
-                Rate::Volume(rate) => rate.si / f64::from(self.resolution).powi(3),
+                Rate::Volume(rate) => rate.si / f64::from(self.spacing()).powi(3),
             },
             velocity: doc.velocity.vec3(),
             spread: doc.spread.si as f32,
@@ -356,6 +365,7 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
         folder: path.parent().unwrap_or(Path::new("")),
         up: doc.up,
         resolution: doc.solver.resolution.si as f32,
+        method: doc.solver.method,
         materials: materials
             .iter()
             .map(|material| material.name.clone())
@@ -379,6 +389,7 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
             .as_ref()
             .map_or(f64::INFINITY, |step| step.si),
         method: doc.solver.method,
+        flip: flip_settings(&doc.solver, &model),
         model,
         compression: doc.output.compression,
         checkpoint_every: u32::try_from(doc.output.checkpoint_every.0).unwrap_or(u32::MAX),
@@ -389,6 +400,22 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
         identity: builder.hash.digest128(),
         parameters,
     })
+}
+
+fn flip_settings(doc: &SolverDoc, model: &Model) -> FlipSettings {
+    let fluid = model.materials.iter().all(Material::is_fluid);
+    let ratio = doc.flip_ratio.as_ref().map(|ratio| ratio.si as f32);
+    let affine = !fluid && doc.friction == Friction::Implicit && ratio.is_none();
+    let transfer = match doc.transfer {
+        Some(TransferDoc::Apic) => Transfer::Apic,
+        None if affine => Transfer::Apic,
+        _ => Transfer::Flip(ratio.unwrap_or(if fluid { 0.97 } else { 0.1 })),
+    };
+    FlipSettings {
+        friction: doc.friction,
+        transfer,
+        cfl: doc.cfl.si,
+    }
 }
 
 /// The parameters without those that say only how long to run and what to keep.

@@ -1,6 +1,6 @@
 //! What is at hand while a scene is built: its folder, its axes, the files it names, the problems found.
 
-use super::document::UpDoc;
+use super::document::{Method, UpDoc};
 use super::problem::{Problem, Problems};
 use super::quantity::{Length, Positive, Quantity};
 use super::read::Text;
@@ -20,6 +20,7 @@ pub struct Builder<'a> {
     pub up: UpDoc,
     /// Resolution of the scene [m].
     pub resolution: f32,
+    pub method: Method,
     /// Names of the materials.
     pub materials: Vec<String>,
     /// Frames a second.

@@ -68,6 +68,34 @@ table! {
         resolution: Quantity<Length, Positive>,
         /// The longest time step allowed; the method's own limits still hold.
         max_step: Option<Quantity<Time, Positive>>,
+        /// flip: how granular material resists shearing.
+        friction: FrictionDoc = FrictionDoc::Implicit,
+        /// flip: how velocity goes from particles to the grid and back; left out, "apic" with implicit friction and "flip" else.
+        transfer: Option<TransferDoc>,
+        /// flip: 1 keeps every detail of the motion (FLIP), 0 smooths it out (PIC); left out, 0.97 for fluids and 0.1 for sand.
+        flip_ratio: Option<Quantity<Ratio, Unit>>,
+        /// flip: cells that the fastest particle may cross in a step.
+        cfl: Quantity<Ratio, Positive> = Quantity::of(1.0),
+    }
+}
+
+keywords! {
+    /// A model of friction on the grid.
+    pub enum FrictionDoc {
+        /// Pressure, friction within and friction at walls in one solve that remembers its stresses.
+        Implicit = "implicit",
+        /// As published by Zhu and Bridson in 2005: rigid groups and sliding stress, cell by cell.
+        ZhuBridson = "zhu-bridson",
+    }
+}
+
+keywords! {
+    /// How velocity travels between particles and the grid.
+    pub enum TransferDoc {
+        /// Particles carry an affine velocity (Jiang et al. 2015).
+        Apic = "apic",
+        /// The blend of FLIP and PIC that `flip_ratio` says.
+        Flip = "flip",
     }
 }
 
@@ -76,6 +104,8 @@ keywords! {
     pub enum Method {
         /// Free grains: gravity, drag, wind and bouncing off bodies, but not off each other.
         Ballistic = "ballistic",
+        /// Sand and water on a grid that follows the particles (Zhu and Bridson 2005).
+        Flip = "flip",
     }
 }
 

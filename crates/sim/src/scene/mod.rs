@@ -12,7 +12,7 @@ mod quantity;
 pub mod read;
 mod shapes;
 
-pub use document::{Compression, Format, Method};
+pub use document::{Compression, Format, FrictionDoc as Friction, Method};
 pub use preset::{PRESETS, Preset};
 pub use problem::{SceneError, SceneProblem};
 
@@ -38,6 +38,8 @@ pub struct Scene {
     pub max_step: f64,
     /// How it is simulated.
     pub method: Method,
+    /// Settings of the grid method.
+    pub flip: FlipSettings,
     /// What is simulated.
     pub model: Model,
     /// Compression of the frame files.
@@ -50,6 +52,26 @@ pub struct Scene {
     pub identity: u128,
     /// The final parameters, defaults included, in SI units and degrees.
     pub parameters: Value,
+}
+
+/// Settings of the grid method.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlipSettings {
+    /// How granular material resists shearing.
+    pub friction: Friction,
+    /// How velocity travels between particles and the grid.
+    pub transfer: Transfer,
+    /// Cells that the fastest particle may cross in a step.
+    pub cfl: f64,
+}
+
+/// How velocity travels between particles and the grid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Transfer {
+    /// Particles carry an affine velocity.
+    Apic,
+    /// This part of the velocity is kept and incremented, the rest is taken anew from the grid.
+    Flip(f32),
 }
 
 /// A scene file is text that people write; a larger one is something else.

@@ -2,3 +2,4 @@
 
 pub mod contact;
 pub mod drag;
+pub mod yield_surface;

@@ -1,0 +1,323 @@
+//! Solids on the grid: the open part of each face, the room in each cell, and the walls that rub.
+//!
+//! Distances are taken at the corners of cells. A face is open by the part of its square that is outside all solids; what a
+//! cell's faces lack is, by the divergence theorem, the wall inside it. So walls may lie at any angle to the grid.
+
+use super::field::Field;
+use barchan_base::grid::{CELLS, EDGE, Halo, place_in_block};
+use barchan_sim::solids::{Solid, Solids};
+use glam::Vec3;
+use rayon::prelude::*;
+
+/// Faces open by less are closed: their little mass would make the solve stiff.
+pub(super) const LEAST_OPEN: f32 = 0.05;
+/// Room is taken as at least this, so that a particle in a cranny does not weigh tons.
+const LEAST_ROOM: f32 = 0.15;
+/// Corners along the edge of a block.
+const CORNERS: usize = EDGE + 1;
+
+/// A piece of a solid's surface in a cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wall {
+    /// Index of the cell.
+    pub cell: u32,
+    /// Index of the body.
+    pub body: u32,
+    /// Its area, in faces of a cell, as a vector out of the solid.
+    pub area: Vec3,
+    /// Coefficient of friction.
+    pub friction: f32,
+    /// Velocity [m/s] of the solid there.
+    pub velocity: Vec3,
+}
+
+/// A closed face, and how fast the solid that closes it moves along its axis.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Closed {
+    pub cell: u32,
+    pub axis: u8,
+    pub body: u32,
+    pub speed: f32,
+}
+
+/// What solids do to one block.
+#[derive(Clone, Debug)]
+struct Near {
+    open: [[f32; CELLS]; 3],
+    space: [f32; CELLS],
+    cell_room: [f32; CELLS],
+    face_room: [[f32; CELLS]; 3],
+    walls: Vec<Wall>,
+    closed: Vec<Closed>,
+}
+
+/// The solids of a step, as the grid sees them.
+#[derive(Default)]
+pub(super) struct Boundary {
+    /// For each block, its place in `near`.
+    place: Vec<u32>,
+    near: Vec<Near>,
+}
+
+const FAR: u32 = u32::MAX;
+
+impl Boundary {
+    /// Samples the solids on the field's grid.
+    pub fn sample(&mut self, field: &Field, solids: &Solids) {
+        let blocks = field.grid.len();
+        let found: Vec<Option<Near>> = (0..blocks)
+            .into_par_iter()
+            .map(|block| sample_block(field, solids.all(), block))
+            .collect();
+        self.place.clear();
+        self.place.resize(blocks + 1, FAR);
+        self.near.clear();
+        for (block, near) in found.into_iter().enumerate() {
+            if let Some(near) = near {
+                self.place[block] = self.near.len() as u32;
+                self.near.push(near);
+            }
+        }
+        self.measure_room(field);
+    }
+
+    /// The part of each cell's and face's neighbourhood, weighted as particles are, that is not solid.
+    fn measure_room(&mut self, field: &Field) {
+        let halo = Halo::<1>::new();
+        let blocks: Vec<usize> = (0..field.grid.len())
+            .filter(|block| self.place[*block] != FAR)
+            .collect();
+        let rooms: Vec<_> = blocks
+            .par_iter()
+            .map(|&block| {
+                let mut space = [0.0; Halo::<1>::CELLS];
+                halo.gather(field.grid.around(block), &mut space, |cell| self.space(cell));
+                // Averages along an axis, as seen from a cell's centre and from its lower face.
+                let center = [0.125, 0.75, 0.125];
+                let face = [0.5, 0.5, 0.0];
+                let room = |axis: usize| {
+                    let kernel = |i: usize| if i == axis { face } else { center };
+                    let mut room = [1.0; CELLS];
+                    for (local, room) in room.iter_mut().enumerate() {
+                        let open = weighted(&space, Halo::<1>::inner(local), kernel);
+                        *room = open.max(LEAST_ROOM);
+                    }
+                    room
+                };
+                (room(3), [room(0), room(1), room(2)])
+            })
+            .collect();
+        for (near, (cells, faces)) in self.near.iter_mut().zip(rooms) {
+            near.cell_room = cells;
+            near.face_room = faces;
+        }
+    }
+
+    fn space(&self, cell: usize) -> f32 {
+        self.near_of(cell).map_or(1.0, |near| near.space[cell % CELLS])
+    }
+
+    fn near_of(&self, cell: usize) -> Option<&Near> {
+        self.near.get(*self.place.get(cell / CELLS)? as usize)
+    }
+
+    /// The open part of the lower face of a cell.
+    #[inline]
+    pub fn open(&self, axis: usize, cell: usize) -> f32 {
+        self.near_of(cell)
+            .map_or(1.0, |near| near.open[axis][cell % CELLS])
+    }
+
+    /// True where a cell is wholly inside solids.
+    pub fn is_solid(&self, cell: usize) -> bool {
+        self.space(cell) < 0.01
+    }
+
+    /// True where a solid is near enough to matter to a block.
+    pub fn is_near(&self, block: usize) -> bool {
+        self.place.get(block).is_some_and(|place| *place != FAR)
+    }
+
+    /// The room about a block's faces of an axis; `None` where it is all open.
+    pub fn face_room(&self, axis: usize, block: usize) -> Option<&[f32; CELLS]> {
+        self.near
+            .get(self.place[block] as usize)
+            .map(|near| &near.face_room[axis])
+    }
+
+    /// The room about a block's cells; `None` where it is all open.
+    pub fn cell_room(&self, block: usize) -> Option<&[f32; CELLS]> {
+        self.near
+            .get(self.place[block] as usize)
+            .map(|near| &near.cell_room)
+    }
+
+    /// The walls in a block's cells, in the order of the cells.
+    pub fn walls(&self, block: usize) -> &[Wall] {
+        self.near
+            .get(self.place[block] as usize)
+            .map_or(&[], |near| &near.walls)
+    }
+
+    /// All closed faces.
+    pub fn closed(&self) -> impl Iterator<Item = &Closed> {
+        self.near.iter().flat_map(|near| &near.closed)
+    }
+}
+
+fn weighted(space: &[f32], at: usize, kernel: impl Fn(usize) -> [f32; 3]) -> f32 {
+    let (kx, ky, kz) = (kernel(0), kernel(1), kernel(2));
+    let edge = Halo::<1>::EDGE;
+    let mut sum = 0.0;
+    for (k, wz) in kz.into_iter().enumerate() {
+        for (j, wy) in ky.into_iter().enumerate() {
+            for (i, wx) in kx.into_iter().enumerate() {
+                sum += wx * wy * wz * space[at + i + edge * j + edge * edge * k - (1 + edge + edge * edge)];
+            }
+        }
+    }
+    sum
+}
+
+/// Distances [in cells] at the corners of a block's cells.
+type Distances = [f32; CORNERS * CORNERS * CORNERS];
+
+fn sample_block(field: &Field, solids: &[Solid], block: usize) -> Option<Near> {
+    let corner = field.corner(block);
+    let half = 0.5 * EDGE as f32 * field.dx;
+    let reach = half * 3f32.sqrt() + 2.0 * field.dx;
+    let close: Vec<usize> = (0..solids.len())
+        .filter(|body| {
+            let solid = &solids[*body];
+            solid.bounds().distance_squared(corner + half) <= reach * reach
+                && !solid.is_beyond(corner + half, reach)
+        })
+        .collect();
+    if close.is_empty() {
+        return None;
+    }
+    let distances: Vec<Distances> = close
+        .iter()
+        .map(|body| distances(&solids[*body], corner, field))
+        .collect();
+    let mut nearest = [f32::MAX; CORNERS * CORNERS * CORNERS];
+    for distances in &distances {
+        for (nearest, distance) in nearest.iter_mut().zip(distances) {
+            *nearest = nearest.min(*distance);
+        }
+    }
+    let mut near = Near {
+        open: [[1.0; CELLS]; 3],
+        space: [1.0; CELLS],
+        cell_room: [1.0; CELLS],
+        face_room: [[1.0; CELLS]; 3],
+        walls: Vec::new(),
+        closed: Vec::new(),
+    };
+    for local in 0..CELLS {
+        near.space[local] = open_space(&nearest, place(local));
+        for axis in 0..3 {
+            near.open[axis][local] = shut(open_face(&nearest, axis, place(local)));
+        }
+        for (&body, distances) in close.iter().zip(&distances) {
+            let area = wall_area(distances, place(local));
+            if area.length_squared() > 1e-4 {
+                near.walls.push(Wall {
+                    cell: (block * CELLS + local) as u32,
+                    body: body as u32,
+                    area,
+                    friction: solids[body].friction,
+                    velocity: solids[body].velocity(field.center(block, local)),
+                });
+            }
+        }
+        for axis in (0..3).filter(|axis| near.open[*axis][local] == 0.0) {
+            let corner = corner_index(place(local));
+            let (n, _) = distances
+                .iter()
+                .enumerate()
+                .min_by(|a, b| a.1[corner].total_cmp(&b.1[corner]))?;
+            let mut at = field.center(block, local);
+            at[axis] -= 0.5 * field.dx;
+            near.closed.push(Closed {
+                cell: (block * CELLS + local) as u32,
+                axis: axis as u8,
+                body: close[n] as u32,
+                speed: solids[close[n]].velocity(at)[axis],
+            });
+        }
+    }
+    Some(near)
+}
+
+fn shut(open: f32) -> f32 {
+    if open < LEAST_OPEN { 0.0 } else { open }
+}
+
+fn place(local: usize) -> [usize; 3] {
+    place_in_block(local).to_array().map(|v| v as usize)
+}
+
+fn corner_index([x, y, z]: [usize; 3]) -> usize {
+    x + CORNERS * (y + CORNERS * z)
+}
+
+fn distances(solid: &Solid, corner: Vec3, field: &Field) -> Distances {
+    let mut distances = [0.0; CORNERS * CORNERS * CORNERS];
+    for (i, to) in distances.iter_mut().enumerate() {
+        let place = [i % CORNERS, i / CORNERS % CORNERS, i / (CORNERS * CORNERS)];
+        let point = corner + Vec3::from_array(place.map(|v| v as f32)) * field.dx;
+        let distance = solid.distance(point) * field.inverse;
+        // Walls laid on the grid must be on the grid, whatever rounding says.
+        if distance.abs() >= 1e-3 {
+            *to = distance.clamp(-4.0, 4.0);
+        }
+    }
+    distances
+}
+
+/// The open part of the lower face of a cell.
+fn open_face(distances: &Distances, axis: usize, place: [usize; 3]) -> f32 {
+    let at = |u: usize, v: usize| {
+        let mut corner = place;
+        corner[(axis + 1) % 3] += u;
+        corner[(axis + 2) % 3] += v;
+        distances[corner_index(corner)]
+    };
+    open_part(at(0, 0), at(1, 0), at(0, 1), at(1, 1))
+}
+
+/// The part of a unit square where the distance, given at the corners, is positive.
+fn open_part(a: f32, b: f32, c: f32, d: f32) -> f32 {
+    // The mean over lines across the square, each exact for its own linear course.
+    let lines = [0.125f32, 0.375, 0.625, 0.875];
+    let part = |a: f32, b: f32| match (a > 0.0, b > 0.0) {
+        (true, true) => 1.0,
+        (false, false) => 0.0,
+        (true, false) => a / (a - b),
+        (false, true) => b / (b - a),
+    };
+    let along = |a: f32, b: f32, c: f32, d: f32| -> f32 {
+        let line = |t: &f32| part(a + (c - a) * t, b + (d - b) * t);
+        lines.iter().map(line).sum::<f32>() * 0.25
+    };
+    0.5 * (along(a, b, c, d) + along(a, c, b, d))
+}
+
+/// The open part of a cell's volume.
+fn open_space(distances: &Distances, place: [usize; 3]) -> f32 {
+    let corner = |i: usize| {
+        distances[corner_index([place[0] + (i & 1), place[1] + (i >> 1 & 1), place[2] + (i >> 2)])]
+    };
+    let mean = (0..8).map(|i| corner(i).clamp(-1.0, 1.0)).sum::<f32>() * 0.125;
+    (0.5 + mean).clamp(0.0, 1.0)
+}
+
+/// The area of a solid's surface in a cell, as a vector out of the solid: what the opposite faces lack.
+fn wall_area(distances: &Distances, place: [usize; 3]) -> Vec3 {
+    Vec3::from_array(std::array::from_fn(|axis| {
+        let mut upper = place;
+        upper[axis] += 1;
+        shut(open_face(distances, axis, upper)) - shut(open_face(distances, axis, place))
+    }))
+}

@@ -1,0 +1,255 @@
+//! Pressure, internal friction and wall friction in one solve.
+//!
+//! All stresses are scaled by Δt / (ρ Δx), so that they are velocities. Unknowns are the pressure P of each active cell,
+//! four deviators a cell (one for each of its corners of even parity: they see each of its twelve edges once), and a
+//! friction force for each piece of wall. Velocity follows from them linearly,
+//!
+//! u = u* + w⁻¹ (∇·(s − P) − T),
+//!
+//! and they must satisfy, cell by cell,
+//!
+//! 0 ≤ P ⟂ ∇·u + gap ≥ 0,   s on the yield surface of P and turned against the strain rate, or within it where nothing
+//! shears,   |T| ≤ μ N and against the sliding, or less where nothing slides.
+//!
+//! Blocks of cells are swept in eight colours; blocks of a colour share no face, so they run side by side and the order does
+//! not depend on the threads. Within a block cells follow each other as Gauss and Seidel do, and every sweep starts ahead,
+//! by a capped momentum, of where the last two lead. Stresses are kept from step to step: at rest they are already
+//! the answer, and that is what static friction is.
+
+use super::boundary::Boundary;
+use super::field::Field;
+use super::sweep::{BlockWork, Progress, Sweep};
+use barchan_base::grid::{CELLS, Halo, SharedFloats, block_of};
+use barchan_sim::coupling::Impulse;
+use glam::{DVec3, Vec3};
+use rayon::prelude::*;
+
+/// The most momentum between sweeps; more does not converge, since friction does not follow from a potential.
+const MOST_MOMENTUM: f32 = 0.85;
+/// Sweeps in a step at most.
+const MOST_SWEEPS: u32 = 60;
+/// Sweeps in the first step, which starts from nothing.
+const FIRST_SWEEPS: u32 = 400;
+/// The solve ends when velocities change by less than this part of what gravity gives in a step.
+const TOLERANCE: f64 = 0.002;
+/// No face is lighter than this, so that a thin front does not fly off.
+pub(super) const LEAST_MASS: f32 = 0.3;
+
+/// The solve, and the stresses it remembers.
+#[derive(Default)]
+pub(super) struct Coupled {
+    velocity: [SharedFloats; 3],
+    previous: [Vec<f32>; 3],
+    work: Vec<BlockWork>,
+    /// Where each colour begins in `work`.
+    colors: [usize; 9],
+}
+
+/// How a solve went.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Solved {
+    pub sweeps: u32,
+    pub residual: f64,
+}
+
+/// What the solve needs to know of the step.
+pub(super) struct StepInfo {
+    /// Gravity × time step, and its size [m/s].
+    pub pull: Vec3,
+    pub push: f32,
+    pub dt: f32,
+    /// No stresses are remembered.
+    pub cold: bool,
+}
+
+impl Coupled {
+    /// Solves for the field's velocity, in place. `work` must have been laid out for this step.
+    pub fn solve(&mut self, field: &mut Field, step: &StepInfo) -> Solved {
+        let cells = field.grid.cells();
+        for axis in 0..3 {
+            self.velocity[axis].reset(cells);
+            self.previous[axis].clear();
+            self.previous[axis].resize(cells, 0.0);
+            for (cell, value) in field.velocity[axis].iter().enumerate() {
+                self.velocity[axis].set(cell, *value);
+            }
+        }
+        self.push_with_remembered_stress(field);
+        let active: usize = self.work.iter().map(BlockWork::active_cells).sum();
+        if active == 0 {
+            return Solved::default();
+        }
+        let solved = self.iterate(field, step, active);
+        for axis in 0..3 {
+            let shared = &self.velocity[axis];
+            field.velocity[axis]
+                .par_iter_mut()
+                .enumerate()
+                .for_each(|(cell, value)| *value = shared.get(cell));
+        }
+        solved
+    }
+
+    fn iterate(&mut self, field: &Field, step: &StepInfo, active: usize) -> Solved {
+        let most = if step.cold { FIRST_SWEEPS } else { MOST_SWEEPS };
+        let tolerance = TOLERANCE * f64::from(step.push).max(1e-9);
+        let mut theta = 1.0f32;
+        let mut momentum = 0.0;
+        let mut solved = Solved::default();
+        let halo = Halo::<1>::new();
+        while solved.sweeps < most {
+            self.leap(momentum);
+            let backward = solved.sweeps % 2 == 1;
+            let progress = self.sweep(field, &halo, momentum, backward);
+            solved.sweeps += 1;
+            solved.residual = (progress.change / active as f64).sqrt();
+            if solved.residual < tolerance && solved.sweeps > 2 {
+                break;
+            }
+            let next = 0.5 * (1.0 + (1.0 + 4.0 * theta * theta).sqrt());
+            momentum = ((theta - 1.0) / next).min(MOST_MOMENTUM);
+            theta = next;
+            if progress.turned_back > 0.0 {
+                theta = 1.0;
+                momentum = 0.0;
+            }
+        }
+        solved
+    }
+
+    /// Moves the velocity ahead along its last change; the stresses follow block by block in the sweep.
+    fn leap(&mut self, momentum: f32) {
+        for axis in 0..3 {
+            let velocity = &self.velocity[axis];
+            self.previous[axis]
+                .par_iter_mut()
+                .enumerate()
+                .with_min_len(4096)
+                .for_each(|(cell, previous)| {
+                    let now = velocity.get(cell);
+                    let ahead = now + momentum * (now - *previous);
+                    *previous = now;
+                    velocity.set(cell, ahead);
+                });
+        }
+    }
+
+    fn sweep(&mut self, field: &Field, halo: &Halo<1>, momentum: f32, backward: bool) -> Progress {
+        let mut progress = Progress::default();
+        for color in 0..8 {
+            let color = if backward { 7 - color } else { color };
+            let (begin, end) = (self.colors[color], self.colors[color + 1]);
+            let velocity = &self.velocity;
+            let parts: Vec<Progress> = self.work[begin..end]
+                .par_iter_mut()
+                .map(|work| {
+                    let sweep = Sweep {
+                        grid: &field.grid,
+                        halo,
+                        velocity,
+                        momentum,
+                        backward,
+                    };
+                    sweep.block(work)
+                })
+                .collect();
+            for part in parts {
+                progress.change += part.change;
+                progress.turned_back += part.turned_back;
+            }
+        }
+        progress
+    }
+
+    /// Adds what the remembered stresses do to the velocity: the solve starts where the last one ended.
+    fn push_with_remembered_stress(&mut self, field: &Field) {
+        let halo = Halo::<1>::new();
+        for color in 0..8 {
+            let (begin, end) = (self.colors[color], self.colors[color + 1]);
+            let velocity = &self.velocity;
+            self.work[begin..end].par_iter_mut().for_each(|work| {
+                let sweep = Sweep {
+                    grid: &field.grid,
+                    halo: &halo,
+                    velocity,
+                    momentum: 0.0,
+                    backward: false,
+                };
+                sweep.push(work);
+            });
+        }
+    }
+
+    /// Sets up the blocks of this step, in the order of their colours, with the stresses remembered for them.
+    pub fn lay_out(&mut self, field: &Field, make: impl Fn(usize) -> BlockWork + Sync) {
+        self.work.clear();
+        let mut by_color: [Vec<usize>; 8] = Default::default();
+        for block in 0..field.grid.len() {
+            let any = (0..CELLS).any(|local| field.active[block * CELLS + local]);
+            if any {
+                let at = block_of(field.grid.origin(block));
+                let color = (at.x & 1) + 2 * (at.y & 1) + 4 * (at.z & 1);
+                by_color[color as usize].push(block);
+            }
+        }
+        for (color, blocks) in by_color.iter().enumerate() {
+            self.colors[color] = self.work.len();
+            self.work.par_extend(blocks.par_iter().map(|block| make(*block)));
+        }
+        self.colors[8] = self.work.len();
+    }
+
+    /// The blocks, to be remembered.
+    pub fn work(&self) -> &[BlockWork] {
+        &self.work
+    }
+
+    /// What the material did to each body: pressure, friction, and what the closed faces stopped. `unit` is the mass of
+    /// a full cell [kg].
+    pub fn impulses(&self, bodies: usize, field: &Field, unit: f64) -> Vec<Impulse> {
+        let mut total = vec![(DVec3::ZERO, DVec3::ZERO); bodies];
+        let mut work: Vec<&BlockWork> = self.work.iter().collect();
+        work.sort_by_key(|work| work.block);
+        for work in work {
+            for wall in &work.walls {
+                let impulse = (wall.friction_force() - wall.push(work)).as_dvec3() * unit;
+                let at = field.center(work.block, wall.local).as_dvec3();
+                let sum = &mut total[wall.body];
+                sum.0 += impulse;
+                sum.1 += at.cross(impulse);
+            }
+        }
+        collect_impulses(total)
+    }
+}
+
+/// Closes the faces that solids close: they move as the solid does. Returns what that took from the material, by body.
+pub(super) fn close_faces(
+    field: &mut Field,
+    boundary: &Boundary,
+    bodies: usize,
+    unit: f64,
+) -> Vec<Impulse> {
+    let mut total = vec![(DVec3::ZERO, DVec3::ZERO); bodies];
+    for closed in boundary.closed() {
+        let (cell, axis) = (closed.cell as usize, closed.axis as usize);
+        let mut taken = Vec3::ZERO;
+        taken[axis] = field.mass[axis][cell] * (field.velocity[axis][cell] - closed.speed);
+        field.velocity[axis][cell] = closed.speed;
+        let impulse = taken.as_dvec3() * unit;
+        let at = field.center(cell / CELLS, cell % CELLS).as_dvec3();
+        let sum = &mut total[closed.body as usize];
+        sum.0 += impulse;
+        sum.1 += at.cross(impulse);
+    }
+    collect_impulses(total)
+}
+
+fn collect_impulses(total: Vec<(DVec3, DVec3)>) -> Vec<Impulse> {
+    let impulse = |(body, (linear, angular)): (usize, (DVec3, DVec3))| Impulse {
+        body,
+        linear,
+        angular,
+    };
+    total.into_iter().enumerate().map(impulse).collect()
+}

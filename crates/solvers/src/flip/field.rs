@@ -1,0 +1,172 @@
+//! The grid of a step: which blocks there are, which particles are in them, and what its faces and cells hold.
+
+use barchan_base::grid::{BlockGrid, CELLS, MOST_CELL, block_of, key_of, local_of};
+use barchan_base::parallel;
+use barchan_sim::state::Particles;
+use glam::{IVec3, Vec3};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// One array for each axis: the faces of cells that look down that axis.
+pub(super) type Faces = [Vec<f32>; 3];
+
+/// Part of a cell that must be filled before it carries pressure. Low, so that the last layer of a pile still rubs.
+pub(super) const ACTIVE_FILL: f32 = 0.05;
+
+/// Everything on the grid. Masses are in units of a full cell of the first material.
+#[derive(Default)]
+pub(super) struct Field {
+    pub grid: BlockGrid,
+    /// Edge of a cell [m] and its inverse.
+    pub dx: f32,
+    pub inverse: f32,
+    /// Blocks that hold particles.
+    pub occupied: Vec<u32>,
+    /// Particles, cell by cell.
+    pub order: Vec<u32>,
+    /// Velocity of the lower faces of each cell [m/s].
+    pub velocity: Faces,
+    /// The same as the particles brought it.
+    pub before: Faces,
+    /// Mass about each face.
+    pub mass: Faces,
+    /// Filled part of each cell.
+    pub fill: Vec<f32>,
+    /// Sine of the friction angle and cohesion over density [m²/s²], averaged over what is in the cell.
+    pub sine: Vec<f32>,
+    pub cohesion: Vec<f32>,
+    /// True where a cell carries pressure.
+    pub active: Vec<bool>,
+    /// True where a cell is wholly inside solids.
+    pub solid: Vec<bool>,
+    /// The cell of each particle, and where each cell's particles begin.
+    cells: Vec<u32>,
+    starts: Vec<u32>,
+}
+
+impl Field {
+    /// Lays the grid around the particles and sorts them into its blocks.
+    pub fn lay(&mut self, particles: &Particles, dx: f32) {
+        self.dx = dx;
+        self.inverse = 1.0 / dx;
+        self.grid.rebuild(&particles.position, self.inverse);
+        let (grid, inverse) = (&self.grid, self.inverse);
+        self.cells.resize(particles.len(), 0);
+        self.cells
+            .par_chunks_mut(parallel::CHUNK)
+            .zip(particles.position.par_chunks(parallel::CHUNK))
+            .for_each(|(cells, points)| find_cells(grid, points, inverse, cells));
+        self.sort();
+        let cells = self.grid.cells();
+        for axis in 0..3 {
+            for faces in [&mut self.velocity, &mut self.before, &mut self.mass] {
+                faces[axis].clear();
+                faces[axis].resize(cells, 0.0);
+            }
+        }
+        for values in [&mut self.fill, &mut self.sine, &mut self.cohesion] {
+            values.clear();
+            values.resize(cells, 0.0);
+        }
+        for flags in [&mut self.active, &mut self.solid] {
+            flags.clear();
+            flags.resize(cells, false);
+        }
+    }
+
+    /// A stable counting sort of the particles by cell; lost ones come last.
+    fn sort(&mut self) {
+        let cells = self.grid.cells();
+        self.starts.clear();
+        self.starts.resize(cells + 1, 0);
+        for &cell in &self.cells {
+            self.starts[cell as usize] += 1;
+        }
+        let mut begin = 0;
+        for start in &mut self.starts {
+            begin += std::mem::replace(start, begin);
+        }
+        self.order.resize(self.cells.len(), 0);
+        for (particle, &cell) in self.cells.iter().enumerate() {
+            let place = &mut self.starts[cell as usize];
+            self.order[*place as usize] = particle as u32;
+            *place += 1;
+        }
+        // Every start has moved to the next one's place: move them back.
+        self.starts.rotate_right(1);
+        self.starts[0] = 0;
+        self.occupied.clear();
+        let starts = &self.starts;
+        let holds = |block: &u32| {
+            let first = *block as usize * CELLS;
+            starts[first] < starts[first + CELLS]
+        };
+        self.occupied
+            .extend((0..self.grid.len() as u32).filter(holds));
+    }
+
+    /// Particles that are in a block; those after them are lost.
+    pub fn found(&self) -> usize {
+        self.starts[self.grid.len() * CELLS] as usize
+    }
+
+    /// The particles in a block, once they are in order.
+    pub fn particles_in(&self, block: usize) -> Range<usize> {
+        let first = block * CELLS;
+        self.starts[first] as usize..self.starts[first + CELLS] as usize
+    }
+
+    /// The particles in a cell, once they are in order.
+    pub fn particles_of_cell(&self, cell: usize) -> Range<usize> {
+        self.starts[cell] as usize..self.starts[cell + 1] as usize
+    }
+
+    /// Splits a column of the particles, in order, into what is in each occupied block.
+    pub fn split<'a, T>(&self, mut column: &'a mut [T]) -> Vec<&'a mut [T]> {
+        let take = |block: &u32| {
+            let (mine, rest) =
+                std::mem::take(&mut column).split_at_mut(self.particles_in(*block as usize).len());
+            column = rest;
+            mine
+        };
+        self.occupied.iter().map(take).collect()
+    }
+
+    /// Centre [m] of a cell.
+    pub fn center(&self, block: usize, local: usize) -> Vec3 {
+        let cell = self.grid.origin(block) + barchan_base::grid::place_in_block(local);
+        (cell.as_vec3() + 0.5) * self.dx
+    }
+
+    /// The corner [m] of a block.
+    pub fn corner(&self, block: usize) -> Vec3 {
+        self.grid.origin(block).as_vec3() * self.dx
+    }
+
+    /// True for the block that stands for everywhere else.
+    pub fn is_outside(&self, cell: usize) -> bool {
+        cell >= self.grid.len() * CELLS
+    }
+}
+
+fn find_cells(grid: &BlockGrid, points: &[Vec3], inverse: f32, cells: &mut [u32]) {
+    // A particle that is nowhere is in the block that stands for everywhere else.
+    let nowhere = (grid.len() * CELLS) as u32;
+    let (mut last, mut first) = (IVec3::MAX, nowhere);
+    for (point, to) in points.iter().zip(cells) {
+        let cell = point * inverse;
+        // Comparing this way refuses what is not a number.
+        if !(cell.abs().max_element() < (MOST_CELL - 8) as f32) {
+            *to = nowhere;
+            continue;
+        }
+        let cell = cell.floor().as_ivec3();
+        let block = block_of(cell);
+        if block != last {
+            last = block;
+            let found = grid.find_key(key_of(block));
+            first = found.map_or(nowhere, |found| (found * CELLS) as u32);
+        }
+        *to = first + local_of(cell) as u32;
+    }
+}

@@ -1,0 +1,259 @@
+//! Velocity from particles to the grid: the weighted average of the particles about each face, mass by mass.
+//!
+//! Each block adds up its own particles into an array that reaches one cell beyond it; then each block collects what it and
+//! its neighbours have for it, always in the same order. No thread decides a bit.
+
+use super::boundary::Boundary;
+use super::field::Field;
+use barchan_base::grid::{CELLS, EDGE};
+use barchan_sim::model::Model;
+use barchan_sim::state::Particles;
+use glam::{Mat3, Vec3};
+use rayon::prelude::*;
+
+/// Cells along the edge of what a block's particles reach.
+const REACH: usize = EDGE + 2;
+const REACHED: usize = REACH * REACH * REACH;
+/// Mass and momentum of three axes, volume, and two sums of material properties.
+const SUMS: usize = 9;
+/// Their places.
+const VOLUME: usize = 6;
+const SINE: usize = 7;
+const COHESION: usize = 8;
+
+/// Trilinear weights of a point about the eight nodes around it.
+#[derive(Clone, Copy)]
+pub(super) struct Weights {
+    /// The lowest node, from −1 on, and how far beyond it the point is.
+    pub base: [i32; 3],
+    pub beyond: [f32; 3],
+}
+
+impl Weights {
+    /// Of a point given in cells; `axis` is that of the faces, 3 for cell centres.
+    #[inline]
+    pub fn new(point: Vec3, axis: usize) -> Self {
+        let mut shifted = (point - 0.5).to_array();
+        if axis < 3 {
+            shifted[axis] += 0.5;
+        }
+        let floor = shifted.map(f32::floor);
+        Self {
+            base: floor.map(|f| f as i32),
+            beyond: std::array::from_fn(|i| shifted[i] - floor[i]),
+        }
+    }
+
+    /// The weights of the eight nodes, x fastest.
+    #[inline]
+    pub fn eight(&self) -> [f32; 8] {
+        let [fx, fy, fz] = self.beyond;
+        let (gx, gy, gz) = (1.0 - fx, 1.0 - fy, 1.0 - fz);
+        let (a, b, c, d) = (gy * gz, fy * gz, gy * fz, fy * fz);
+        [gx * a, fx * a, gx * b, fx * b, gx * c, fx * c, gx * d, fx * d]
+    }
+}
+
+/// What a material adds to cells.
+#[derive(Clone, Copy)]
+struct Share {
+    mass: f32,
+    sine: f32,
+    cohesion: f32,
+}
+
+/// Scratch of the transfer.
+#[derive(Default)]
+pub(super) struct Transfer {
+    sums: Vec<f32>,
+    /// For each block, its place among the occupied ones.
+    place: Vec<u32>,
+}
+
+impl Transfer {
+    /// Fills the field's velocity, mass, fill and material means; `affine` is there with APIC.
+    pub fn to_grid(
+        &mut self,
+        model: &Model,
+        particles: &Particles,
+        affine: Option<&[Mat3]>,
+        field: &mut Field,
+        boundary: &Boundary,
+    ) {
+        let shares: Vec<Share> = shares(model);
+        let volume = (model.particle_volume() / f64::from(field.dx).powi(3)) as f32;
+        self.sums.clear();
+        self.sums
+            .resize(field.occupied.len() * SUMS * REACHED, 0.0);
+        let deposit = Deposit {
+            particles,
+            affine,
+            shares: &shares,
+            volume,
+            dx: field.dx,
+        };
+        self.sums
+            .par_chunks_mut(SUMS * REACHED)
+            .enumerate()
+            .for_each(|(n, sums)| {
+                let block = field.occupied[n] as usize;
+                let corner = field.grid.origin(block).as_vec3();
+                for particle in field.particles_in(block) {
+                    let point = particles.position[particle] * field.inverse - corner;
+                    deposit.add(particle, point, sums);
+                }
+            });
+        self.collect(field, boundary);
+    }
+
+    fn collect(&mut self, field: &mut Field, boundary: &Boundary) {
+        self.place.clear();
+        self.place.resize(field.grid.len() + 1, u32::MAX);
+        for (n, block) in field.occupied.iter().enumerate() {
+            self.place[*block as usize] = n as u32;
+        }
+        let Field {
+            grid,
+            velocity: [u, v, w],
+            mass: [mu, mv, mw],
+            fill,
+            sine,
+            cohesion,
+            ..
+        } = field;
+        let (sums, place) = (&self.sums, &self.place);
+        let velocity = (u.par_chunks_mut(CELLS), v.par_chunks_mut(CELLS), w.par_chunks_mut(CELLS));
+        let mass = (
+            mu.par_chunks_mut(CELLS),
+            mv.par_chunks_mut(CELLS),
+            mw.par_chunks_mut(CELLS),
+        );
+        let cells = (
+            fill.par_chunks_mut(CELLS),
+            sine.par_chunks_mut(CELLS),
+            cohesion.par_chunks_mut(CELLS),
+        );
+        let outside = grid.len();
+        (
+            velocity.into_par_iter(),
+            mass.into_par_iter(),
+            cells.into_par_iter(),
+        )
+            .into_par_iter()
+            .enumerate()
+            .filter(|(block, _)| *block < outside)
+            .for_each(|(block, ((u, v, w), (mu, mv, mw), (fill, sine, cohesion)))| {
+                let mut total = [[0.0f32; CELLS]; SUMS];
+                for (slot, neighbor) in grid.around(block).iter().enumerate() {
+                    if let Some(n) = place.get(*neighbor as usize).filter(|n| **n != u32::MAX) {
+                        let from = &sums[*n as usize * SUMS * REACHED..][..SUMS * REACHED];
+                        add_overlap(slot, from, &mut total);
+                    }
+                }
+                for (axis, (velocity, mass)) in [(u, mu), (v, mv), (w, mw)].into_iter().enumerate() {
+                    let room = boundary.face_room(axis, block);
+                    for local in 0..CELLS {
+                        let m = total[2 * axis][local];
+                        velocity[local] = if m > 0.0 { total[2 * axis + 1][local] / m } else { 0.0 };
+                        mass[local] = m / room.map_or(1.0, |room| room[local]);
+                    }
+                }
+                let room = boundary.cell_room(block);
+                for local in 0..CELLS {
+                    let volume = total[VOLUME][local];
+                    fill[local] = volume / room.map_or(1.0, |room| room[local]);
+                    let inverse = if volume > 0.0 { 1.0 / volume } else { 0.0 };
+                    sine[local] = total[SINE][local] * inverse;
+                    cohesion[local] = total[COHESION][local] * inverse;
+                }
+            });
+    }
+}
+
+fn shares(model: &Model) -> Vec<Share> {
+    let reference = model.materials.first().map_or(1.0, |first| first.density);
+    let share = |material: &barchan_sim::model::Material| Share {
+        mass: (material.density / reference) as f32,
+        sine: material.friction_angle.sin() as f32,
+        cohesion: (material.cohesion / reference) as f32,
+    };
+    model.materials.iter().map(share).collect()
+}
+
+/// What particles bring.
+struct Deposit<'a> {
+    particles: &'a Particles,
+    affine: Option<&'a [Mat3]>,
+    shares: &'a [Share],
+    /// Volume of a particle, in cells.
+    volume: f32,
+    dx: f32,
+}
+
+impl Deposit<'_> {
+    #[inline]
+    fn add(&self, particle: usize, point: Vec3, sums: &mut [f32]) {
+        let velocity = self.particles.velocity[particle];
+        let share = self.shares[self.particles.material[particle] as usize];
+        let mass = share.mass * self.volume;
+        let affine = self.affine.map(|affine| affine[particle]);
+        for axis in 0..3 {
+            let weights = Weights::new(point, axis);
+            let nodes = nodes(&weights);
+            let eight = weights.eight();
+            let (masses, momenta) = sums[2 * axis * REACHED..][..2 * REACHED].split_at_mut(REACHED);
+            let mut values = [velocity[axis]; 8];
+            if let Some(affine) = affine {
+                let slope = affine.row(axis) * self.dx;
+                for (node, value) in values.iter_mut().enumerate() {
+                    let way = Vec3::new(
+                        (node & 1) as f32 - weights.beyond[0],
+                        (node >> 1 & 1) as f32 - weights.beyond[1],
+                        (node >> 2) as f32 - weights.beyond[2],
+                    );
+                    *value += slope.dot(way);
+                }
+            }
+            for ((node, weight), value) in nodes.into_iter().zip(eight).zip(values) {
+                masses[node] += weight * mass;
+                momenta[node] += weight * mass * value;
+            }
+        }
+        let weights = Weights::new(point, 3);
+        for (node, weight) in nodes(&weights).into_iter().zip(weights.eight()) {
+            let volume = weight * self.volume;
+            sums[VOLUME * REACHED + node] += volume;
+            sums[SINE * REACHED + node] += volume * share.sine;
+            sums[COHESION * REACHED + node] += volume * share.cohesion;
+        }
+    }
+}
+
+/// Places of the eight nodes in a block's reach.
+#[inline]
+fn nodes(weights: &Weights) -> [usize; 8] {
+    let [x, y, z] = weights.base.map(|b| (b + 1) as usize);
+    let first = x + REACH * (y + REACH * z);
+    std::array::from_fn(|node| first + (node & 1) + REACH * (node >> 1 & 1) + REACH * REACH * (node >> 2))
+}
+
+/// Adds what the block in `slot` of the neighbourhood has for the cells of this block.
+fn add_overlap(slot: usize, from: &[f32], total: &mut [[f32; CELLS]; SUMS]) {
+    // A neighbour on the far side reaches our last layer with its first, and the other way round.
+    let span = |d: usize| match d {
+        0 => (0..1, REACH - 1),
+        1 => (0..EDGE, 1),
+        _ => (EDGE - 1..EDGE, 0),
+    };
+    let ((xs, x0), (ys, y0), (zs, z0)) = (span(slot % 3), span(slot / 3 % 3), span(slot / 9));
+    for (sum, from) in total.iter_mut().zip(from.chunks_exact(REACHED)) {
+        for (k, z) in zs.clone().enumerate() {
+            for (j, y) in ys.clone().enumerate() {
+                let there = x0 + REACH * (y0 + j + REACH * (z0 + k));
+                for (i, x) in xs.clone().enumerate() {
+                    sum[x + EDGE * (y + EDGE * z)] += from[there + i];
+                }
+            }
+        }
+    }
+}

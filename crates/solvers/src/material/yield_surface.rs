@@ -1,0 +1,171 @@
+//! When granular material gives way: Mohr and Coulomb's law in principal stresses.
+//!
+//! With compressive principal stresses σ₁ ≥ σ₂ ≥ σ₃, pressure p = (σ₁ + σ₂ + σ₃) / 3 and cohesion c, material holds while
+//!
+//! (σ₁ − σ₃) / 2 ≤ sin φ (σ₁ + σ₃) / 2 + c cos φ.
+//!
+//! For a deviator s with J₂ = s:s / 2 and J₃ = det s this is √J₂ · G ≤ p sin φ + c cos φ, where
+//! G = cos a + sin φ / √3 · sin a and a = asin(3√3/2 · J₃ / J₂^{3/2}) / 3: 30° in extension, −30° in compression, 0 in plane
+//! strain.
+
+use wide::f32x4;
+
+/// Four symmetric tensors without trace, a lane each: xx, yy, yz, xz, xy; zz follows.
+#[derive(Clone, Copy, Debug)]
+pub struct Deviators {
+    /// Diagonal.
+    pub xx: f32x4,
+    /// Diagonal.
+    pub yy: f32x4,
+    /// Off the diagonal.
+    pub yz: f32x4,
+    /// Off the diagonal.
+    pub xz: f32x4,
+    /// Off the diagonal.
+    pub xy: f32x4,
+}
+
+impl Deviators {
+    /// All zero.
+    pub const ZERO: Self = Self {
+        xx: f32x4::ZERO,
+        yy: f32x4::ZERO,
+        yz: f32x4::ZERO,
+        xz: f32x4::ZERO,
+        xy: f32x4::ZERO,
+    };
+
+    /// The last diagonal entry.
+    #[inline]
+    pub fn zz(&self) -> f32x4 {
+        -(self.xx + self.yy)
+    }
+
+    /// Each entry of `self` + `other` × `factor`.
+    #[inline]
+    pub fn plus(&self, other: &Self, factor: f32x4) -> Self {
+        Self {
+            xx: other.xx.mul_add(factor, self.xx),
+            yy: other.yy.mul_add(factor, self.yy),
+            yz: other.yz.mul_add(factor, self.yz),
+            xz: other.xz.mul_add(factor, self.xz),
+            xy: other.xy.mul_add(factor, self.xy),
+        }
+    }
+
+    /// Each entry × `factor`.
+    #[inline]
+    pub fn scaled(&self, factor: f32x4) -> Self {
+        Self {
+            xx: self.xx * factor,
+            yy: self.yy * factor,
+            yz: self.yz * factor,
+            xz: self.xz * factor,
+            xy: self.xy * factor,
+        }
+    }
+
+    /// The sum of the squares of all nine entries.
+    #[inline]
+    pub fn square(&self) -> f32x4 {
+        let zz = self.zz();
+        let off = self.yz * self.yz + self.xz * self.xz + self.xy * self.xy;
+        self.xx * self.xx + self.yy * self.yy + zz * zz + off + off
+    }
+
+    fn determinant(&self) -> f32x4 {
+        let zz = self.zz();
+        self.xx * (self.yy * zz - self.yz * self.yz)
+            - self.xy * (self.xy * zz - self.yz * self.xz)
+            + self.xz * (self.xy * self.yz - self.yy * self.xz)
+    }
+}
+
+/// What each deviator must be multiplied with, at most 1, to lie within the yield surface: `strength` is
+/// p sin φ + c cos φ, `sine` is sin φ.
+#[inline]
+pub fn scale_to_yield(s: &Deviators, strength: f32, sine: f32) -> f32x4 {
+    let tiny = f32x4::splat(1e-24);
+    let j2 = f32x4::splat(0.5) * s.square() + tiny;
+    let root = j2.sqrt();
+    let third = lode(s.determinant() / (j2 * root));
+    let square = third * third;
+    // Sine and cosine of angles up to 30 degrees.
+    let cosine = f32x4::ONE - square * (f32x4::splat(0.5) - square * f32x4::splat(1.0 / 24.0));
+    let sinus = third
+        * (f32x4::ONE - square * (f32x4::splat(1.0 / 6.0) - square * f32x4::splat(1.0 / 120.0)));
+    let g = cosine + f32x4::splat(sine / 3f32.sqrt()) * sinus;
+    let limit = f32x4::splat(strength.max(0.0)) / (root * g);
+    limit.fast_min(f32x4::ONE)
+}
+
+/// A third of the arcsine of 3√3/2 × `ratio`.
+#[inline]
+fn lode(ratio: f32x4) -> f32x4 {
+    let x = ratio * f32x4::splat(1.5 * 3f32.sqrt());
+    let size = x.abs().fast_min(f32x4::ONE);
+    // Abramowitz & Stegun 4.4.45.
+    let series = ((f32x4::splat(-0.018_729_3) * size + f32x4::splat(0.074_261)) * size
+        - f32x4::splat(0.212_114_4))
+        * size
+        + f32x4::splat(1.570_728_8);
+    let angle = f32x4::splat(std::f32::consts::FRAC_PI_2)
+        - (f32x4::ONE - size).fast_max(f32x4::ZERO).sqrt() * series;
+    let third = angle * f32x4::splat(1.0 / 3.0);
+    x.simd_gt(f32x4::ZERO).select(third, -third)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use barchan_base::random::Random;
+    use glam::{Mat3, Vec3};
+
+    /// Turns diag(a, b, −a−b) by a random rotation, and puts it into lane 2 of four.
+    fn turned(a: f32, b: f32, seed: u64) -> Deviators {
+        let random = Random::new(9, seed);
+        let axis = (random.in_cube(0, 0) - 0.5).normalize();
+        let turn = Mat3::from_axis_angle(axis, 6.0 * random.uniform(0, 9) as f32);
+        let m = turn * Mat3::from_diagonal(Vec3::new(a, b, -a - b)) * turn.transpose();
+        let lane = |v: f32| f32x4::from([0.3, -0.1, v, 0.0]);
+        Deviators {
+            xx: lane(m.x_axis.x),
+            yy: lane(m.y_axis.y),
+            yz: lane(m.y_axis.z),
+            xz: lane(m.x_axis.z),
+            xy: lane(m.x_axis.y),
+        }
+    }
+
+    #[test]
+    fn scaled_stress_lies_on_mohr_coulombs_surface() {
+        for (i, phi) in [5f32, 20.0, 34.0, 45.0, 60.0].into_iter().enumerate() {
+            let sine = phi.to_radians().sin();
+            for (j, &(a, b)) in [(1.0, 0.0), (1.0, 1.0), (-1.0, -1.0), (2.0, -0.3), (0.1, 0.4)]
+                .iter()
+                .enumerate()
+            {
+                let p = 0.7;
+                let s = turned(a, b, (10 * i + j) as u64);
+                let scale = scale_to_yield(&s, p * sine, sine).to_array()[2];
+                let mut stress = [a, b, -a - b].map(|s| p - scale * s);
+                stress.sort_by(f32::total_cmp);
+                let [low, _, high] = stress;
+                if scale < 1.0 {
+                    let ratio = (high - low) / (high + low);
+                    assert!((ratio - sine).abs() < 2e-3, "{phi} {a} {b}: {ratio} for {sine}");
+                } else {
+                    assert!((high - low) <= sine * (high + low) * 1.001);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_strength_means_no_stress_and_zero_stays_zero() {
+        let s = turned(1.0, -0.2, 1);
+        assert!(scale_to_yield(&s, 0.0, 0.5).to_array()[2].abs() < 1e-12);
+        let still = scale_to_yield(&Deviators::ZERO, 0.0, 0.5).to_array();
+        assert!(still.iter().all(|scale| scale.is_finite()));
+    }
+}
