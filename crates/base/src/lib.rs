@@ -7,6 +7,7 @@
 pub mod bounds;
 pub mod column;
 pub mod grid;
+pub mod linear;
 pub mod mesh;
 pub mod parallel;
 pub mod pose;
