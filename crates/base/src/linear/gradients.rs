@@ -1,6 +1,6 @@
 //! Preconditioned conjugate gradients.
 
-use super::vector::dot;
+use super::vector::{dot, each, each_chunk};
 use super::{End, Operator, Preconditioner, Scratch, Solved, Tolerance};
 
 /// Solves A x = b from the x that is there. On a singular operator the part of b that no x can produce is left out.
@@ -16,17 +16,7 @@ pub fn conjugate_gradients(
     scratch: &mut Scratch,
 ) -> Solved {
     scratch.resize(b.len());
-    let Scratch {
-        residual: r,
-        direction: p,
-        image: q,
-        preconditioned: z,
-        sums,
-    } = scratch;
-    // The norm of what can be solved for is the scale; it uses p, which is not needed yet.
-    p.copy_from_slice(b);
-    operator.make_compatible(p);
-    let scale = sums.dot(p, p).sqrt();
+    let scale = begin(operator, b, x, scratch);
     if scale <= 0.0 {
         x.fill(0.0);
         return Solved {
@@ -35,38 +25,27 @@ pub fn conjugate_gradients(
             end: End::Converged,
         };
     }
-    operator.apply(x, q);
-    let mut norm = sums
-        .update(r, p, |range, r, p| {
-            for ((r, p), q) in r.iter_mut().zip(&*p).zip(&q[range]) {
-                *r = p - q;
-            }
-            dot(r, r)
-        })
-        .sqrt();
-    let mut along_before = 0.0;
-    for iteration in 0..=tolerance.max_iterations {
-        let residual = norm / scale;
-        let solved = |end| Solved {
-            iterations: iteration,
-            residual,
-            end,
-        };
+    let Scratch {
+        residual: r,
+        direction: p,
+        image: q,
+        preconditioned: z,
+        sums,
+    } = scratch;
+    let mut residual = sums.dot(r, r).sqrt() / scale;
+    let mut iterations = 0;
+    let mut before = None;
+    let end = loop {
         if residual <= tolerance.relative {
-            return solved(End::Converged);
+            break End::Converged;
         }
-        if iteration == tolerance.max_iterations || !residual.is_finite() {
-            return solved(End::Stalled);
+        if iterations == tolerance.max_iterations || !residual.is_finite() {
+            break End::Stalled;
         }
         preconditioner.precondition(r, z);
         let along = sums.dot(r, z);
-        let keep = if iteration == 0 {
-            0.0
-        } else {
-            (along / along_before) as f32
-        };
-        along_before = along;
-        super::vector::each_chunk(p, |range, p| {
+        let keep = before.map_or(0.0, |before| along / before) as f32;
+        each_chunk(p, |range, p| {
             for (p, z) in p.iter_mut().zip(&z[range]) {
                 *p = z + keep * *p;
             }
@@ -74,22 +53,37 @@ pub fn conjugate_gradients(
         operator.apply(p, q);
         let curvature = sums.dot(p, q);
         if along <= 0.0 || curvature <= 0.0 {
-            return solved(End::Stalled);
+            break End::Stalled;
         }
         let step = (along / curvature) as f32;
-        norm = sums
-            .update(x, r, |range, x, r| {
-                for ((x, r), (p, q)) in x
-                    .iter_mut()
-                    .zip(&mut *r)
-                    .zip(p[range.clone()].iter().zip(&q[range]))
-                {
-                    *x += step * p;
-                    *r -= step * q;
-                }
-                dot(r, r)
-            })
-            .sqrt();
+        let squared = sums.update(x, r, |range, x, r| {
+            let along = p[range.clone()].iter().zip(&q[range]);
+            for ((x, r), (p, q)) in x.iter_mut().zip(&mut *r).zip(along) {
+                *x += step * p;
+                *r -= step * q;
+            }
+            dot(r, r)
+        });
+        residual = squared.sqrt() / scale;
+        before = Some(along);
+        iterations += 1;
+    };
+    Solved {
+        iterations,
+        residual,
+        end,
     }
-    unreachable!("the last iteration returns")
+}
+
+/// Writes the residual of x and clears the direction; returns the norm of the part of b that can be solved for.
+fn begin(operator: &impl Operator, b: &[f32], x: &[f32], scratch: &mut Scratch) -> f64 {
+    let r = &mut scratch.residual;
+    r.copy_from_slice(b);
+    operator.make_compatible(r);
+    let scale = scratch.sums.dot(r, r).sqrt();
+    operator.apply(x, &mut scratch.image);
+    let image = &scratch.image;
+    each(r, |i, r| *r -= image[i]);
+    scratch.direction.fill(0.0);
+    scale
 }

@@ -109,7 +109,7 @@ impl Level {
             }
             Fill {
                 cell: stencil.cells()[from],
-                part: stencil.parts()[from],
+                part: stencil.first_of_part()[from],
                 neighbors,
                 coefficients,
                 excess: stencil.excess()[from],

@@ -110,6 +110,10 @@ enum Start {
 
 impl Preconditioner for Multigrid {
     fn precondition(&mut self, r: &[f32], z: &mut [f32]) {
+        assert_eq!(r.len(), self.order.len(), "rebuild for the stencil first");
+        if r.is_empty() {
+            return;
+        }
         let order = &self.order;
         each(&mut self.levels[0].b, |i, b| *b = r[order[i] as usize]);
         self.cycle(0, Start::Zero);

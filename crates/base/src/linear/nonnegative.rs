@@ -21,6 +21,9 @@ const POWER_MARGIN: f32 = 1.2;
 /// step would cross the bound; the step then ends at the bound, a projected gradient step fixes what it will, and conjugate gradients
 /// start over. When what the bound holds back outweighs what is left to do, a step along it frees unknowns.
 ///
+/// Far from the solution most steps go into finding which unknowns are fixed. A rough solve without the bound
+/// ([`super::conjugate_gradients`] to 10⁻²), handed over as the start, takes four to ten times fewer; so does the last step's x.
+///
 /// The preconditioner works on the free unknowns: fixed ones are zero when it is asked and put back to zero afterwards, which
 /// keeps it symmetric. It may be any one for A; [`super::Jacobi`] always fits.
 pub fn nonnegative(

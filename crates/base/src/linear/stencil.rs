@@ -102,7 +102,7 @@ impl Stencil {
     }
 
     /// The first cell of the connected part each cell belongs to.
-    pub fn parts(&self) -> &[u32] {
+    pub fn first_of_part(&self) -> &[u32] {
         &self.floating.parents
     }
 

@@ -22,7 +22,7 @@ pub const SIDES: [IVec3; 6] = [
 
 /// The same number for both sides of a face.
 fn face(cell: IVec3, side: usize) -> u64 {
-    let low = if side % 2 == 0 {
+    let low = if side.is_multiple_of(2) {
         cell + SIDES[side]
     } else {
         cell
@@ -65,9 +65,9 @@ impl Grid {
             .iter()
             .map(|&cell| {
                 let mut row = Row::default();
-                for side in 0..6 {
+                for (side, &towards) in SIDES.iter().enumerate() {
                     let noise = random.uniform(face(cell, side), 0);
-                    if let Some(&other) = numbers.get(&(cell + SIDES[side])) {
+                    if let Some(&other) = numbers.get(&(cell + towards)) {
                         row.neighbors[side] = other;
                         row.coefficients[side] = coefficient(noise);
                     } else {
