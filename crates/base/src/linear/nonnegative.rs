@@ -22,7 +22,8 @@ const POWER_MARGIN: f32 = 1.2;
 /// start over. When what the bound holds back outweighs what is left to do, a step along it frees unknowns.
 ///
 /// Far from the solution most steps go into finding which unknowns are fixed. A rough solve without the bound
-/// ([`super::conjugate_gradients`] to 10⁻²), handed over as the start, takes four to ten times fewer; so does the last step's x.
+/// ([`super::conjugate_gradients`] to 10⁻²), handed over as the start, took 3 to 20 times fewer
+/// on grids of 32³ and 64³ cells.
 ///
 /// The preconditioner works on the free unknowns: fixed ones are zero when it is asked and put back to zero afterwards, which
 /// keeps it symmetric. It may be any one for A; [`super::Jacobi`] always fits.
