@@ -28,6 +28,8 @@ pub(super) struct Advance<'a> {
     pub transfer: Transfer,
     /// Displacement that mends the density, in cells; only positions feel it.
     pub repair: Option<&'a Faces>,
+    /// Displacement of each particle [m] that keeps it from the others.
+    pub shift: &'a [Vec3],
     /// Pressure of the cells, where particles may fall asleep under it.
     pub pressure: Option<&'a [f32]>,
     pub dt: f32,
@@ -115,6 +117,7 @@ impl Advance<'_> {
         let view = self.view(halo, block);
         let corner = self.field.grid.origin(block).as_vec3();
         let near = self.boundary.is_near(block);
+        let first = self.field.particles_in(block).start;
         let mut moved = Moved::default();
         for i in 0..positions.len() {
             let at = positions[i] * self.field.inverse - corner;
@@ -142,7 +145,7 @@ impl Advance<'_> {
             if self.repair.is_some() {
                 to += sample(&view.repair, at, false).0;
             }
-            let mut to = (to + corner) * self.field.dx;
+            let mut to = (to + corner) * self.field.dx + self.shift[first + i];
             if near {
                 self.keep_out(positions[i], &mut to, &mut velocity);
             }

@@ -32,6 +32,8 @@ const MOST_SWEEPS: u32 = 60;
 const FIRST_SWEEPS: u32 = 400;
 /// The solve ends when velocities change by less than this part of what gravity gives in a step.
 const TOLERANCE: f64 = 0.002;
+/// Strain rates below this part of what gravity gives in a step, per cell, are next to nothing.
+const STILL: f32 = 1e-3;
 /// No face is lighter than this, so that a thin front does not fly off.
 pub(super) const LEAST_MASS: f32 = 0.3;
 
@@ -93,6 +95,7 @@ impl Coupled {
     fn iterate(&mut self, field: &Field, step: &StepInfo, active: usize) -> Solved {
         let most = if step.cold { FIRST_SWEEPS } else { MOST_SWEEPS };
         let tolerance = TOLERANCE * f64::from(step.push).max(1e-9);
+        let still = (STILL * step.push).powi(2);
         let mut theta = 1.0f32;
         let mut momentum = 0.0;
         let mut solved = Solved::default();
@@ -100,7 +103,7 @@ impl Coupled {
         while solved.sweeps < most {
             self.leap(momentum);
             let backward = solved.sweeps % 2 == 1;
-            let progress = self.sweep(field, &halo, momentum, backward);
+            let progress = self.sweep(field, &halo, (momentum, still), backward);
             solved.sweeps += 1;
             solved.residual = (progress.change / active as f64).sqrt();
             if solved.residual < tolerance && solved.sweeps > 2 {
@@ -134,7 +137,13 @@ impl Coupled {
         }
     }
 
-    fn sweep(&mut self, field: &Field, halo: &Halo<1>, momentum: f32, backward: bool) -> Progress {
+    fn sweep(
+        &mut self,
+        field: &Field,
+        halo: &Halo<1>,
+        (momentum, still): (f32, f32),
+        backward: bool,
+    ) -> Progress {
         let mut progress = Progress::default();
         for color in 0..8 {
             let color = if backward { 7 - color } else { color };
@@ -148,6 +157,7 @@ impl Coupled {
                         halo,
                         velocity,
                         momentum,
+                        still,
                         backward,
                     };
                     sweep.block(work)
@@ -173,6 +183,7 @@ impl Coupled {
                     halo: &halo,
                     velocity,
                     momentum: 0.0,
+                    still: 1.0,
                     backward: false,
                 };
                 sweep.push(work);

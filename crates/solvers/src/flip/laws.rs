@@ -5,10 +5,9 @@ use super::boundary::{Boundary, Wall};
 use super::coupled::{LEAST_MASS, StepInfo};
 use super::field::Field;
 use super::memory::Memory;
-use super::sweep::{BlockWork, CellLaw, PAIRS, SEEN, SIDES, STRIDE, Stress, WallWork};
+use super::sweep::{BlockWork, CellLaw, Edges, PAIRS, SEEN, SIDES, STRIDE, Stress, WallWork};
 use barchan_base::grid::{CELLS, Halo, offset_number};
 use glam::{Mat3, Vec3};
-use wide::f32x4;
 
 /// A cell filled by less than this inside the material may still close.
 const CLOSING_FILL: f32 = 0.9;
@@ -31,12 +30,17 @@ pub(super) fn block_work(
     let around = field.grid.around(block);
     let mut open = [[1.0; SEEN]; 3];
     let mut mobility = [[0.0; SEEN]; 3];
+    let mut moving = [[false; SEEN]; 3];
+    let mut arrival = [[0.0; SEEN]; 3];
     let near = around.iter().any(|block| boundary.is_near(*block as usize));
     for axis in 0..3 {
         if near {
             halo.gather(around, &mut open[axis], |cell| boundary.open(axis, cell));
         }
         let mass = &field.mass[axis];
+        let before = &field.before[axis];
+        halo.gather(around, &mut arrival[axis], |cell| before[cell]);
+        halo.gather(around, &mut moving[axis], |cell| mass[cell] > 0.0);
         halo.gather(around, &mut mobility[axis], |cell| {
             if mass[cell] > 0.0 { 1.0 / mass[cell].max(LEAST_MASS) } else { 0.0 }
         });
@@ -53,6 +57,8 @@ pub(super) fn block_work(
         block,
         mobility: &mobility,
         open: &open,
+        moving: &moving,
+        arrival: &arrival,
         air: &air,
     };
     let mut laws = [CellLaw::IDLE; CELLS];
@@ -105,6 +111,9 @@ struct Setup<'a> {
     block: usize,
     mobility: &'a [[f32; SEEN]; 3],
     open: &'a [[f32; SEEN]; 3],
+    /// Faces that material moves, and how fast it arrived.
+    moving: &'a [[bool; SEEN]; 3],
+    arrival: &'a [[f32; SEEN]; 3],
     /// Cells that are neither solid nor filled enough to carry anything.
     air: &'a [bool; SEEN],
 }
@@ -123,21 +132,21 @@ impl Setup<'_> {
             stiff += low + high;
             most = most.max(low + high);
         }
-        let mut open_edges = [f32x4::ZERO; 3];
-        let mut whole = true;
+        let mut edges = [Edges::NONE; 3];
         let mut edge_most = 0.0f32;
         for (pair, &(a, b)) in PAIRS.iter().enumerate() {
             let lanes: [f32; 4] = std::array::from_fn(|octant| {
                 let (i, j) = SIDES[pair][octant];
                 let edge = at + i * STRIDE[a] + j * STRIDE[b];
                 let faces = [(a, edge), (a, edge - STRIDE[b]), (b, edge), (b, edge - STRIDE[a])];
-                let is_open = faces.iter().all(|&(axis, face)| self.open[axis][face] > 0.0);
-                whole &= is_open;
+                let is_open = faces.iter().all(|&(axis, face)| {
+                    self.open[axis][face] > 0.0 && self.moving[axis][face]
+                });
                 let share: f32 = faces.iter().map(|&(axis, face)| self.mobility[axis][face]).sum();
                 edge_most = edge_most.max(if is_open { share } else { 0.0 });
                 f32::from(is_open)
             });
-            open_edges[pair] = f32x4::from(lanes);
+            edges[pair] = Edges::new(lanes);
         }
         let sine = field.sine[cell];
         let cosine = (1.0 - sine * sine).max(0.0).sqrt();
@@ -151,8 +160,8 @@ impl Setup<'_> {
             pressure_step: RELAX / stiff.max(1e-6),
             deviator_step: RELAX / (2.0 * most).max(EDGE_SHARE * edge_most).max(1e-6),
             inflow: 0.0,
-            open_edges,
-            turn: if whole { self.turn(local) } else { None },
+            turn: self.turn(at, sine, &edges),
+            edges,
         }
     }
 
@@ -170,37 +179,31 @@ impl Setup<'_> {
 
     /// Turns the strain rate so that the plane of shearing is one that Mohr and Coulomb's law lets slide: by half the
     /// friction angle against the spin, in proportion to how much of the motion is spin.
-    fn turn(&self, local: usize) -> Option<Mat3> {
-        let field = self.field;
-        let cell = self.block * CELLS + local;
-        let at = |axis: usize, o: [i32; 3]| {
-            let there = field.grid.step(self.block, local, offset_number(o[0], o[1], o[2]));
-            field.before[axis][there]
-        };
-        // Mean slope of component `a` along `b` over the cell, both in cells.
-        let slope = |a: usize, b: usize| {
-            let shift = |sa: i32, sb: i32| {
-                let mut o = [0; 3];
-                o[a] += sa;
-                o[b] += sb;
-                at(a, o)
-            };
-            if a == b {
-                shift(1, 0) - shift(0, 0)
-            } else {
-                0.25 * (shift(0, 1) - shift(0, -1) + shift(1, 1) - shift(1, -1))
+    fn turn(&self, at: usize, sine: f32, edges: &[Edges; 3]) -> Option<Mat3> {
+        let u = self.arrival;
+        // Slopes over the cell, in its units: slope[a][b] is that of component a along axis b.
+        let mut slope = [[0.0f32; 3]; 3];
+        for (axis, stride) in STRIDE.into_iter().enumerate() {
+            slope[axis][axis] = u[axis][at + stride] - u[axis][at];
+        }
+        for (pair, &(a, b)) in PAIRS.iter().enumerate() {
+            let open = edges[pair].open.to_array();
+            for (octant, &(i, j)) in SIDES[pair].iter().enumerate() {
+                let edge = at + i * STRIDE[a] + j * STRIDE[b];
+                let share = open[octant] * edges[pair].inverse;
+                slope[a][b] += share * (u[a][edge] - u[a][edge - STRIDE[b]]);
+                slope[b][a] += share * (u[b][edge] - u[b][edge - STRIDE[a]]);
             }
-        };
+        }
         let curl = Vec3::new(
-            slope(2, 1) - slope(1, 2),
-            slope(0, 2) - slope(2, 0),
-            slope(1, 0) - slope(0, 1),
+            slope[2][1] - slope[1][2],
+            slope[0][2] - slope[2][0],
+            slope[1][0] - slope[0][1],
         );
         let mut rate = 0.0;
         for a in 0..3 {
             for b in 0..3 {
-                let d = 0.5 * (slope(a, b) + slope(b, a));
-                rate += d * d;
+                rate += (0.5 * (slope[a][b] + slope[b][a])).powi(2);
             }
         }
         let spin = curl.length();
@@ -208,8 +211,7 @@ impl Setup<'_> {
         if part < 1e-3 {
             return None;
         }
-        let angle = -0.5 * field.sine[cell].asin() * part;
-        Some(Mat3::from_axis_angle(curl / spin, angle))
+        Some(Mat3::from_axis_angle(curl / spin, -0.5 * sine.asin() * part))
     }
 
     fn wall(&self, wall: &Wall, memory: &Memory) -> WallWork {

@@ -11,8 +11,11 @@ mod extend;
 mod field;
 mod laws;
 mod memory;
+mod repair;
+mod shift;
 mod sweep;
 mod transfer;
+mod unknowns;
 
 use advance::Advance;
 use barchan_base::column::{ColumnSpec, Kind};
@@ -26,9 +29,11 @@ use boundary::Boundary;
 use coupled::{Coupled, StepInfo, close_faces};
 use extend::Extension;
 use field::{ACTIVE_FILL, Field};
-use glam::Mat3;
+use glam::{Mat3, Vec3};
 use memory::Memory;
 use rayon::prelude::*;
+use repair::Repair;
+use unknowns::Unknowns;
 
 /// The longest step, in units of the time that gravity needs for a cell: √(Δx / g).
 const LONGEST_STEP: f64 = 0.4;
@@ -50,6 +55,9 @@ pub struct Flip {
     coupled: Coupled,
     extension: Extension,
     pressure: Vec<f32>,
+    unknowns: Unknowns,
+    repair: Repair,
+    shift: Vec<Vec3>,
 }
 
 impl Flip {
@@ -63,6 +71,9 @@ impl Flip {
             coupled: Coupled::default(),
             extension: Extension::default(),
             pressure: Vec::new(),
+            unknowns: Unknowns::default(),
+            repair: Repair::default(),
+            shift: Vec::new(),
         }
     }
 
@@ -232,12 +243,19 @@ impl Flip {
         let State {
             particles, solids, ..
         } = state;
+        self.unknowns.number(&self.field);
+        let crowded = self
+            .repair
+            .find(&self.field, &self.boundary, &self.unknowns);
+        let spacing = (model.spacing, dt as f32);
+        shift::shift(&self.field, particles, spacing, &mut self.shift);
         let advance = Advance {
             field: &self.field,
             boundary: &self.boundary,
             solids: solids.all(),
             transfer: self.settings.transfer,
-            repair: None,
+            repair: crowded.then_some(&self.repair.displacement),
+            shift: &self.shift,
             pressure: Some(&self.pressure),
             dt: dt as f32,
             push: model.gravity.length() * dt as f32,

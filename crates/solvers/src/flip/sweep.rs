@@ -33,6 +33,57 @@ impl Stress {
     };
 }
 
+/// The four edges of a cell along one axis, as its octants see them.
+///
+/// At a wall an edge is closed: the wall rubs there instead. The octant beside it then shears as those at the open edges do;
+/// left alone it would never yield, and bear the load without the pressure that friction needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edges {
+    /// 1 for each open edge, 0 for the others.
+    pub open: f32x4,
+    /// 1 / the number of open edges, and a quarter of it.
+    pub inverse: f32,
+    pub quarter: f32,
+}
+
+impl Edges {
+    pub const NONE: Self = Self {
+        open: f32x4::ZERO,
+        inverse: 0.0,
+        quarter: 0.0,
+    };
+
+    pub fn new(open: [f32; 4]) -> Self {
+        let count: f32 = open.iter().sum();
+        Self {
+            open: f32x4::from(open),
+            inverse: if count > 0.0 { 1.0 / count } else { 0.0 },
+            quarter: 0.25 * count,
+        }
+    }
+
+    /// The rates of all four octants from those at the open edges.
+    #[inline]
+    fn rates(&self, rates: [f32; 4]) -> f32x4 {
+        let open = f32x4::from(rates) * self.open;
+        if self.quarter == 1.0 {
+            return open;
+        }
+        let mean = f32x4::splat(open.reduce_add() * self.inverse);
+        open + mean * (f32x4::ONE - self.open)
+    }
+
+    /// The stress at the open edges from that of all four octants: what they bear together, shared among them.
+    #[inline]
+    fn stresses(&self, stress: f32x4) -> f32x4 {
+        if self.quarter == 1.0 {
+            return stress;
+        }
+        let closed = (stress * (f32x4::ONE - self.open)).reduce_add() * self.inverse;
+        (stress + f32x4::splat(closed)) * self.open * f32x4::splat(self.quarter)
+    }
+}
+
 /// What does not change for a cell during the solve.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellLaw {
@@ -49,8 +100,8 @@ pub(super) struct CellLaw {
     pub deviator_step: f32,
     /// What walls that move push into the cell.
     pub inflow: f32,
-    /// 1 for each open edge, 0 for the others, by pair of axes and octant.
-    pub open_edges: [f32x4; 3],
+    /// The edges of each pair of axes.
+    pub edges: [Edges; 3],
     /// Turns the strain rate into the direction that friction opposes; `None` turns nothing.
     pub turn: Option<Mat3>,
 }
@@ -66,7 +117,7 @@ impl CellLaw {
         pressure_step: 0.0,
         deviator_step: 0.0,
         inflow: 0.0,
-        open_edges: [f32x4::ZERO; 3],
+        edges: [Edges::NONE; 3],
         turn: None,
     };
 }
@@ -139,6 +190,8 @@ pub(super) struct Sweep<'a> {
     pub halo: &'a Halo<1>,
     pub velocity: &'a [SharedFloats; 3],
     pub momentum: f32,
+    /// Square of a strain rate that is next to nothing.
+    pub still: f32,
     pub backward: bool,
 }
 
@@ -252,12 +305,21 @@ impl Sweep<'_> {
         if let Some(turn) = &law.turn {
             rate = turned(&rate, turn);
         }
+        // The octants have one diagonal: that of those that shear. An octant that does not would keep, unseen, a
+        // diagonal that takes load off the pressure, and friction would be short of it.
+        let share = rate.square() + f32x4::splat(self.still);
+        let share = share * f32x4::splat(1.0 / share.reduce_add());
+        rate.xx = f32x4::splat((rate.xx * share).reduce_add());
+        rate.yy = f32x4::splat((rate.yy * share).reduce_add());
         let trial = ahead
             .deviators
             .plus(&rate, f32x4::splat(law.deviator_step));
         let strength = law.sine * pressure + law.strength;
         let scale = scale_to_yield(&trial, strength, law.sine);
-        let deviators = trial.scaled(scale);
+        let common = f32x4::splat((scale * share).reduce_add());
+        let mut deviators = trial.scaled(scale);
+        deviators.xx = trial.xx * common;
+        deviators.yy = trial.yy * common;
         let change = deviators.plus(&ahead.deviators, -f32x4::ONE);
         work.before[local] = now;
         work.stress[local] = Stress { pressure, deviators };
@@ -314,9 +376,9 @@ fn shear(u: &Velocities, at: usize, law: &CellLaw) -> Deviators {
         }
     }
     Deviators {
-        yz: f32x4::from(rates[0]) * law.open_edges[0],
-        xz: f32x4::from(rates[1]) * law.open_edges[1],
-        xy: f32x4::from(rates[2]) * law.open_edges[2],
+        yz: law.edges[0].rates(rates[0]),
+        xz: law.edges[1].rates(rates[1]),
+        xy: law.edges[2].rates(rates[2]),
         ..Deviators::ZERO
     }
 }
@@ -350,10 +412,10 @@ fn apply(u: &mut Velocities, work: &BlockWork, local: usize, rise: f32, change: 
     let yy = 0.25 * change.yy.reduce_add();
     stretch_faces(u, work, at, [xx - rise, yy - rise, -xx - yy - rise]);
     let mobility = &work.mobility;
-    let edges = &work.laws[local].open_edges;
+    let edges = &work.laws[local].edges;
     let changes = [change.yz, change.xz, change.xy];
     for (pair, &(a, b)) in PAIRS.iter().enumerate() {
-        let quarter = (changes[pair] * edges[pair] * f32x4::splat(0.25)).to_array();
+        let quarter = (edges[pair].stresses(changes[pair]) * f32x4::splat(0.25)).to_array();
         for (octant, &(i, j)) in SIDES[pair].iter().enumerate() {
             let edge = at + i * STRIDE[a] + j * STRIDE[b];
             let force = quarter[octant];
