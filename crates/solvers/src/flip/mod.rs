@@ -33,7 +33,7 @@ use glam::{Mat3, Vec3};
 use memory::Memory;
 use rayon::prelude::*;
 use repair::Repair;
-use unknowns::Unknowns;
+use unknowns::{BESIDE, Unknowns};
 
 /// The longest step, in units of the time that gravity needs for a cell: √(Δx / g).
 const LONGEST_STEP: f64 = 0.4;
@@ -139,8 +139,13 @@ impl Flip {
         let affine = self
             .is_affine()
             .then(|| state.particles.extra[0].entries::<Mat3>());
-        self.transfer
-            .to_grid(model, &state.particles, affine, &mut self.field, &self.boundary);
+        self.transfer.to_grid(
+            model,
+            &state.particles,
+            affine,
+            &mut self.field,
+            &self.boundary,
+        );
         let Field {
             fill,
             active,
@@ -195,8 +200,9 @@ impl Flip {
             cold: memory.is_empty(),
         };
         let (field, boundary) = (&self.field, &self.boundary);
-        self.coupled
-            .lay_out(field, |block| laws::block_work(field, boundary, &memory, &step, block));
+        self.coupled.lay_out(field, |block| {
+            laws::block_work(field, boundary, &memory, &step, block)
+        });
         let solved = self.coupled.solve(&mut self.field, &step);
         let bodies = model.bodies.len();
         let unit = self.cell_mass(model);
@@ -217,7 +223,10 @@ impl Flip {
         memory::remember(&mut state.memory, &self.field.grid, self.coupled.work(), dt);
         vec![
             ("sweeps", f64::from(solved.sweeps)),
-            ("residual", solved.residual / f64::from(step.push).max(1e-12)),
+            (
+                "residual",
+                solved.residual / f64::from(step.push).max(1e-12),
+            ),
         ]
     }
 
@@ -227,11 +236,21 @@ impl Flip {
             velocity,
             before,
             mass,
+            active,
             ..
         } = &mut self.field;
         let boundary = &self.boundary;
+        // A face with a little mass beside one that stress holds is not free: it goes along with it.
+        let firm = |axis: usize, cell: usize| {
+            let below = grid.step(cell / CELLS, cell % CELLS, BESIDE[2 * axis]);
+            active[cell] || active[below]
+        };
         let known = |axis: usize, cell: usize| {
-            mass[axis][cell] > 0.0 || boundary.open(axis, cell) == 0.0
+            let beside =
+                |offset: &usize| firm(axis, grid.step(cell / CELLS, cell % CELLS, *offset));
+            boundary.open(axis, cell) == 0.0
+                || firm(axis, cell)
+                || (mass[axis][cell] > 0.0 && !BESIDE.iter().any(beside))
         };
         self.extension.extend(grid, velocity, known);
         if !matches!(self.settings.transfer, Transfer::Apic) {
@@ -262,9 +281,7 @@ impl Flip {
             radius: model.particle_radius(),
         };
         let mut extra = std::mem::take(&mut particles.extra);
-        let affine = self
-            .is_affine()
-            .then(|| extra[0].entries_mut::<Mat3>());
+        let affine = self.is_affine().then(|| extra[0].entries_mut::<Mat3>());
         let moved = advance.particles(particles, affine);
         particles.extra = extra;
         moved
