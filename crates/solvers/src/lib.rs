@@ -18,6 +18,6 @@ use barchan_sim::solver::Solver;
 pub fn solver(scene: &Scene) -> Box<dyn Solver> {
     match scene.method {
         Method::Ballistic => Box::new(ballistic::Ballistic::default()),
-        Method::Flip => Box::new(flip::Flip::new(scene.flip)),
+        Method::Flip => Box::new(flip::Flip::new(&scene.model, scene.flip)),
     }
 }

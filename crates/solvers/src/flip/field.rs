@@ -12,6 +12,8 @@ pub(super) type Faces = [Vec<f32>; 3];
 
 /// Part of a cell that must be filled before it carries pressure. Low, so that the last layer of a pile still rubs.
 pub(super) const ACTIVE_FILL: f32 = 0.05;
+/// The same for fluids, which need no friction where they are thin: less is spray, and flies.
+pub(super) const FLUID_FILL: f32 = 0.25;
 
 /// Everything on the grid. Masses are in units of a full cell of the first material.
 #[derive(Default)]

@@ -11,6 +11,7 @@ mod extend;
 mod field;
 mod laws;
 mod memory;
+mod pressure;
 mod repair;
 mod shift;
 mod sweep;
@@ -18,19 +19,20 @@ mod transfer;
 mod unknowns;
 
 use advance::Advance;
-use barchan_base::column::{ColumnSpec, Kind};
+use barchan_base::column::{self, ColumnSpec};
 use barchan_base::grid::CELLS;
 use barchan_sim::coupling::Impulse;
-use barchan_sim::model::Model;
+use barchan_sim::model::{Material, Model};
 use barchan_sim::scene::{FlipSettings, Transfer};
 use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
 use barchan_sim::state::State;
 use boundary::Boundary;
 use coupled::{Coupled, StepInfo, close_faces};
 use extend::Extension;
-use field::{ACTIVE_FILL, Field};
+use field::{ACTIVE_FILL, FLUID_FILL, Field};
 use glam::{Mat3, Vec3};
 use memory::Memory;
+use pressure::Pressure;
 use rayon::prelude::*;
 use repair::Repair;
 use unknowns::{BESIDE, Unknowns};
@@ -40,19 +42,40 @@ const LONGEST_STEP: f64 = 0.4;
 /// The longest step [s] where nothing pulls.
 const LONGEST_FREE_STEP: f64 = 0.02;
 
-const AFFINE: &[ColumnSpec] = &[ColumnSpec {
-    name: "affine",
-    unit: "1/s",
-    kind: Kind::Mat3,
-}];
+/// Columns that the particles carry: pressure, and with APIC the slopes of the velocity about them.
+const COLUMNS: &[ColumnSpec] = &[
+    ColumnSpec {
+        name: "pressure",
+        unit: "Pa",
+        kind: column::Kind::F32,
+    },
+    ColumnSpec {
+        name: "affine",
+        unit: "1/s",
+        kind: column::Kind::Mat3,
+    },
+];
+const PRESSURE: usize = 0;
+const AFFINE: usize = 1;
+
+/// What is solved on the grid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// Nothing has friction: pressure alone.
+    Fluid,
+    /// Pressure and friction together.
+    Coupled,
+}
 
 /// The grid method.
 pub struct Flip {
     settings: FlipSettings,
+    kind: Kind,
     field: Field,
     boundary: Boundary,
     transfer: transfer::Transfer,
     coupled: Coupled,
+    project: Pressure,
     extension: Extension,
     pressure: Vec<f32>,
     unknowns: Unknowns,
@@ -61,10 +84,13 @@ pub struct Flip {
 }
 
 impl Flip {
-    /// The method with these settings.
-    pub fn new(settings: FlipSettings) -> Self {
+    /// The method for the materials of `model`, with these settings.
+    pub fn new(model: &Model, settings: FlipSettings) -> Self {
+        let fluid = model.materials.iter().all(Material::is_fluid);
         Self {
             settings,
+            kind: if fluid { Kind::Fluid } else { Kind::Coupled },
+            project: Pressure::default(),
             field: Field::default(),
             boundary: Boundary::default(),
             transfer: transfer::Transfer::default(),
@@ -84,7 +110,11 @@ impl Flip {
 
 impl Solver for Flip {
     fn columns(&self) -> &'static [ColumnSpec] {
-        if self.is_affine() { AFFINE } else { &[] }
+        if self.is_affine() {
+            COLUMNS
+        } else {
+            &COLUMNS[..1]
+        }
     }
 
     fn memory(&self) -> &'static [ColumnSpec] {
@@ -138,7 +168,7 @@ impl Flip {
     fn particles_to_grid(&mut self, model: &Model, state: &State) {
         let affine = self
             .is_affine()
-            .then(|| state.particles.extra[0].entries::<Mat3>());
+            .then(|| state.particles.extra[AFFINE].entries::<Mat3>());
         self.transfer.to_grid(
             model,
             &state.particles,
@@ -155,12 +185,16 @@ impl Flip {
             ..
         } = &mut self.field;
         let boundary = &self.boundary;
+        let least = match self.kind {
+            Kind::Fluid => FLUID_FILL,
+            Kind::Coupled => ACTIVE_FILL,
+        };
         (&*fill, active, solid)
             .into_par_iter()
             .enumerate()
             .for_each(|(cell, (fill, active, solid))| {
                 *solid = boundary.is_solid(cell);
-                *active = *fill >= ACTIVE_FILL && !*solid;
+                *active = *fill >= least && !*solid;
             });
         before.clone_from(velocity);
     }
@@ -184,7 +218,88 @@ impl Flip {
         density * f64::from(model.resolution).powi(3)
     }
 
+    /// Solves the grid for its new velocity; returns what there is to tell.
     fn solve(
+        &mut self,
+        model: &Model,
+        state: &mut State,
+        dt: f64,
+        impulses: &mut [Impulse],
+    ) -> Vec<(&'static str, f64)> {
+        self.unknowns.number(&self.field);
+        match self.kind {
+            Kind::Fluid => self.solve_fluid(model, state, dt, impulses),
+            Kind::Coupled => self.solve_coupled(model, state, dt, impulses),
+        }
+    }
+
+    /// Pressure alone.
+    fn solve_fluid(
+        &mut self,
+        model: &Model,
+        state: &State,
+        dt: f64,
+        impulses: &mut [Impulse],
+    ) -> Vec<(&'static str, f64)> {
+        let unit = self.pressure_unit(model, dt);
+        self.remembered_pressure(state, unit);
+        let solved = self.project.project(
+            &mut self.field,
+            &self.boundary,
+            &self.unknowns,
+            &mut self.pressure,
+        );
+        self.push_bodies(model, impulses);
+        let Some(solved) = solved else {
+            return Vec::new();
+        };
+        vec![
+            ("pressure_iterations", solved.iterations as f64),
+            ("pressure_residual", solved.residual),
+        ]
+    }
+
+    /// What a scaled pressure of 1 is [Pa].
+    fn pressure_unit(&self, model: &Model, dt: f64) -> f32 {
+        let density = model.materials.first().map_or(0.0, |first| first.density);
+        (density * f64::from(model.resolution) / dt) as f32
+    }
+
+    /// The pressure that the particles of each cell remember, as a start.
+    fn remembered_pressure(&mut self, state: &State, unit: f32) {
+        let remembered = state.particles.extra[PRESSURE].entries::<f32>();
+        let field = &self.field;
+        self.pressure.clear();
+        self.pressure.resize(field.grid.cells(), 0.0);
+        self.pressure
+            .par_iter_mut()
+            .enumerate()
+            .filter(|(cell, _)| field.active[*cell])
+            .for_each(|(cell, pressure)| {
+                let here = &remembered[field.particles_of_cell(cell)];
+                if !here.is_empty() {
+                    *pressure = here.iter().sum::<f32>() / (here.len() as f32 * unit);
+                }
+            });
+    }
+
+    /// Adds what the pressure does to the bodies.
+    fn push_bodies(&self, model: &Model, impulses: &mut [Impulse]) {
+        let unit = self.cell_mass(model);
+        for block in 0..self.field.grid.len() {
+            for wall in self.boundary.walls(block) {
+                let cell = wall.cell as usize;
+                let push = wall.area.as_dvec3() * (-f64::from(self.pressure[cell]) * unit);
+                let at = self.field.center(block, cell % CELLS).as_dvec3();
+                let sum = &mut impulses[wall.body as usize];
+                sum.linear += push;
+                sum.angular += at.cross(push);
+            }
+        }
+    }
+
+    /// Pressure and friction in one solve.
+    fn solve_coupled(
         &mut self,
         model: &Model,
         state: &mut State,
@@ -262,7 +377,6 @@ impl Flip {
         let State {
             particles, solids, ..
         } = state;
-        self.unknowns.number(&self.field);
         let crowded = self
             .repair
             .find(&self.field, &self.boundary, &self.unknowns);
@@ -275,16 +389,38 @@ impl Flip {
             transfer: self.settings.transfer,
             repair: crowded.then_some(&self.repair.displacement),
             shift: &self.shift,
-            pressure: Some(&self.pressure),
+            pressure: (self.kind == Kind::Coupled).then_some(&self.pressure),
             dt: dt as f32,
             push: model.gravity.length() * dt as f32,
             radius: model.particle_radius(),
         };
         let mut extra = std::mem::take(&mut particles.extra);
-        let affine = self.is_affine().then(|| extra[0].entries_mut::<Mat3>());
+        let (common, affine) = extra.split_at_mut(AFFINE);
+        let affine = affine
+            .first_mut()
+            .map(|column| column.entries_mut::<Mat3>());
         let moved = advance.particles(particles, affine);
+        self.note_pressure(
+            common[PRESSURE].entries_mut(),
+            self.pressure_unit(model, dt),
+        );
         particles.extra = extra;
         moved
+    }
+
+    /// Gives the particles the pressure of the cell they were in.
+    fn note_pressure(&self, column: &mut [f32], unit: f32) {
+        let field = &self.field;
+        (&field.occupied, field.split(&mut column[..field.found()]))
+            .into_par_iter()
+            .for_each(|(block, column)| {
+                let block = *block as usize;
+                let first = field.particles_in(block).start;
+                for cell in block * CELLS..(block + 1) * CELLS {
+                    let here = field.particles_of_cell(cell);
+                    column[here.start - first..here.end - first].fill(self.pressure[cell] * unit);
+                }
+            });
     }
 
     /// Particles that are nowhere on the grid, or no longer finite.
