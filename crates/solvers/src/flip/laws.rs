@@ -274,7 +274,6 @@ impl Setup<'_> {
             body: wall.body as usize,
             area: wall.area,
             normal,
-            size,
             friction: wall.friction,
             velocity: wall.velocity,
             extra: 0.5 * fill * closing * size,

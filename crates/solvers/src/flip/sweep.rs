@@ -129,7 +129,6 @@ pub(super) struct WallWork {
     pub body: usize,
     pub area: Vec3,
     pub normal: Vec3,
-    pub size: f32,
     pub friction: f32,
     pub velocity: Vec3,
     /// Normal push that the cell's centre does not see: half the cell's weight and impact.
@@ -197,6 +196,24 @@ pub(super) struct Sweep<'a> {
 
 type Velocities = [[f32; SEEN]; 3];
 
+/// What one cell can reach in a block's view, from `BACK` before it on: of a fixed size, so that no index needs a check.
+const BACK: usize = STRIDE[2];
+type Window = [f32; BACK + STRIDE[2] + STRIDE[1] + 1];
+
+#[inline]
+fn window(values: &[f32; SEEN], at: usize) -> &Window {
+    values[at - BACK..]
+        .first_chunk()
+        .expect("a cell of the block is never at the rim of the view")
+}
+
+#[inline]
+fn window_mut(values: &mut [f32; SEEN], at: usize) -> &mut Window {
+    values[at - BACK..]
+        .first_chunk_mut()
+        .expect("a cell of the block is never at the rim of the view")
+}
+
 impl Sweep<'_> {
     fn load(&self, block: usize) -> Velocities {
         let mut local = [[0.0; SEEN]; 3];
@@ -225,8 +242,17 @@ impl Sweep<'_> {
         let mut u = self.load(work.block);
         for local in 0..CELLS {
             if work.laws[local].active {
-                let stress = work.stress[local];
-                apply(&mut u, work, local, stress.pressure, &stress.deviators);
+                let at = Halo::<1>::inner(local);
+                let [ux, uy, uz] = &mut u;
+                let mut cell = Cell {
+                    u: [window_mut(ux, at), window_mut(uy, at), window_mut(uz, at)],
+                    mobility: [0, 1, 2].map(|axis| window(&work.mobility[axis], at)),
+                    open: open_sides(work, at),
+                };
+                let stress = &work.stress[local];
+                let along = diagonal(&stress.deviators).map(|along| along - stress.pressure);
+                cell.push_faces(along);
+                cell.push_edges(&work.laws[local], &stress.deviators);
             }
         }
         for wall in 0..work.walls.len() {
@@ -283,35 +309,58 @@ impl Sweep<'_> {
                 .deviators
                 .plus(&now.deviators.plus(&then.deviators, -f32x4::ONE), momentum),
         };
-        let law = work.laws[local];
+        let law = &work.laws[local];
         let at = Halo::<1>::inner(local);
-        // Strain rate along the axes, and the change that a unit of pressure makes in it.
-        let mut stretch = [0.0f32; 3];
-        let mut answer = [0.0f32; 3];
-        for axis in 0..3 {
-            let upper = at + STRIDE[axis];
-            let (a, b) = (work.mobility[axis][at], work.mobility[axis][upper]);
-            if let Some(open) = &work.open {
-                let (low, high) = (open[axis][at], open[axis][upper]);
-                stretch[axis] = high * u[axis][upper] - low * u[axis][at];
-                answer[axis] = low * low * a + high * high * b;
-            } else {
-                stretch[axis] = u[axis][upper] - u[axis][at];
-                answer[axis] = a + b;
-            }
-        }
+        let [ux, uy, uz] = u;
+        let mut cell = Cell {
+            u: [
+                window_mut(ux, at),
+                window_mut(uy, at),
+                window_mut(uz, at),
+            ],
+            mobility: [0, 1, 2].map(|axis| window(&work.mobility[axis], at)),
+            open: open_sides(work, at),
+        };
+        let (mut stretch, answer) = cell.stretch();
         let divergence = stretch[0] + stretch[1] + stretch[2] - law.inflow;
         let pressure =
             (ahead.pressure - law.pressure_step * (divergence + law.gap)).max(-law.tension);
         let rise = pressure - ahead.pressure;
-        stretch_faces(u, work, at, [-rise; 3]);
-        for axis in 0..3 {
-            stretch[axis] += rise * answer[axis];
+        for (stretch, answer) in stretch.iter_mut().zip(answer) {
+            *stretch += rise * answer;
         }
+        cell.push_faces([-rise; 3]);
         let mean = (stretch[0] + stretch[1] + stretch[2]) * (1.0 / 3.0);
-        let mut rate = shear(u, at, &law);
+        let mut rate = cell.shear(law);
         rate.xx = f32x4::splat(stretch[0] - mean);
         rate.yy = f32x4::splat(stretch[1] - mean);
+        let deviators = self.yielded(law, &ahead.deviators, rate, pressure);
+        let change = deviators.plus(&ahead.deviators, -f32x4::ONE);
+        cell.push_faces(diagonal(&change));
+        cell.push_edges(law, &change);
+        let moved = deviators.plus(&now.deviators, -f32x4::ONE);
+        // Both measures weigh a change by what it does to velocity.
+        let squares = change.square().reduce_add() * 0.25;
+        let (p, d) = (1.0 / law.pressure_step, 1.0 / law.deviator_step);
+        progress.change += f64::from(rise * p * rise * p + 2.0 * squares * d * d);
+        let against = rise * (pressure - now.pressure) * p + 2.0 * inner(&change, &moved) * d;
+        progress.turned_back -= f64::from(against);
+        work.before[local] = now;
+        work.stress[local] = Stress {
+            pressure,
+            deviators,
+        };
+    }
+
+    /// The deviators after a step along the strain rate and back to the yield surface.
+    #[inline]
+    fn yielded(
+        &self,
+        law: &CellLaw,
+        from: &Deviators,
+        mut rate: Deviators,
+        pressure: f32,
+    ) -> Deviators {
         if let Some(turn) = &law.turn {
             rate = turned(&rate, turn);
         }
@@ -321,28 +370,14 @@ impl Sweep<'_> {
         let share = share * f32x4::splat(1.0 / share.reduce_add());
         rate.xx = f32x4::splat((rate.xx * share).reduce_add());
         rate.yy = f32x4::splat((rate.yy * share).reduce_add());
-        let trial = ahead.deviators.plus(&rate, f32x4::splat(law.deviator_step));
+        let trial = from.plus(&rate, f32x4::splat(law.deviator_step));
         let strength = law.sine * pressure + law.strength;
         let scale = scale_to_yield(&trial, strength, law.sine);
         let common = f32x4::splat((scale * share).reduce_add());
         let mut deviators = trial.scaled(scale);
         deviators.xx = trial.xx * common;
         deviators.yy = trial.yy * common;
-        let change = deviators.plus(&ahead.deviators, -f32x4::ONE);
-        work.before[local] = now;
-        work.stress[local] = Stress {
-            pressure,
-            deviators,
-        };
-        apply(u, work, local, 0.0, &change);
-        // Both measures weigh a change by what it does to velocity.
-        let squares = change.square().reduce_add() * 0.25;
-        let p = 1.0 / law.pressure_step;
-        let d = 1.0 / law.deviator_step;
-        progress.change += f64::from(rise * p * rise * p + 2.0 * squares * d * d);
-        let moved = deviators.plus(&now.deviators, -f32x4::ONE);
-        let against = inner(&change, &moved);
-        progress.turned_back -= f64::from(rise * (pressure - now.pressure) * p + 2.0 * against * d);
+        deviators
     }
 
     fn wall(&self, u: &mut Velocities, work: &mut BlockWork, wall: usize, progress: &mut Progress) {
@@ -379,22 +414,113 @@ impl Sweep<'_> {
     }
 }
 
-/// The shear rates at the twelve edges.
+/// A cell and the faces it reaches.
+struct Cell<'a> {
+    u: [&'a mut Window; 3],
+    mobility: [&'a Window; 3],
+    /// Open parts of the lower and the upper face of each axis.
+    open: [[f32; 2]; 3],
+}
+
+/// Open parts of the six faces of the cell at `at`.
 #[inline]
-fn shear(u: &Velocities, at: usize, law: &CellLaw) -> Deviators {
-    let mut rates = [[0.0f32; 4]; 3];
-    for (pair, &(a, b)) in PAIRS.iter().enumerate() {
-        for (octant, &(i, j)) in SIDES[pair].iter().enumerate() {
-            let edge = at + i * STRIDE[a] + j * STRIDE[b];
-            rates[pair][octant] =
-                0.5 * (u[a][edge] - u[a][edge - STRIDE[b]] + u[b][edge] - u[b][edge - STRIDE[a]]);
+fn open_sides(work: &BlockWork, at: usize) -> [[f32; 2]; 3] {
+    let Some(open) = &work.open else {
+        return [[1.0; 2]; 3];
+    };
+    [0, 1, 2].map(|axis| [open[axis][at], open[axis][at + STRIDE[axis]]])
+}
+
+/// What a change of the deviators changes along the axes.
+#[inline]
+fn diagonal(change: &Deviators) -> [f32; 3] {
+    let xx = 0.25 * change.xx.reduce_add();
+    let yy = 0.25 * change.yy.reduce_add();
+    [xx, yy, -xx - yy]
+}
+
+impl Cell<'_> {
+    /// How fast the cell stretches along each axis, and how much more for each unit of pressure.
+    #[inline]
+    fn stretch(&self) -> ([f32; 3], [f32; 3]) {
+        let (mut stretch, mut answer) = ([0.0; 3], [0.0; 3]);
+        for axis in 0..3 {
+            let [low, high] = self.open[axis];
+            let upper = BACK + STRIDE[axis];
+            stretch[axis] = high * self.u[axis][upper] - low * self.u[axis][BACK];
+            answer[axis] =
+                low * low * self.mobility[axis][BACK] + high * high * self.mobility[axis][upper];
+        }
+        (stretch, answer)
+    }
+
+    /// The shear rates that the octants see.
+    #[inline]
+    fn shear(&self, law: &CellLaw) -> Deviators {
+        let [x, y, z] = &self.u;
+        Deviators {
+            yz: law.edges[0].rates(edge_rates::<0>(y, z)),
+            xz: law.edges[1].rates(edge_rates::<1>(x, z)),
+            xy: law.edges[2].rates(edge_rates::<2>(x, y)),
+            ..Deviators::ZERO
         }
     }
-    Deviators {
-        yz: law.edges[0].rates(rates[0]),
-        xz: law.edges[1].rates(rates[1]),
-        xy: law.edges[2].rates(rates[2]),
-        ..Deviators::ZERO
+
+    /// What a change of the stresses along the axes does to the cell's own six faces.
+    #[inline]
+    fn push_faces(&mut self, change: [f32; 3]) {
+        for axis in 0..3 {
+            let [low, high] = self.open[axis];
+            let upper = BACK + STRIDE[axis];
+            self.u[axis][BACK] += self.mobility[axis][BACK] * low * change[axis];
+            self.u[axis][upper] -= self.mobility[axis][upper] * high * change[axis];
+        }
+    }
+
+    /// What a change of the shear stresses does to the faces about the twelve edges.
+    #[inline]
+    fn push_edges(&mut self, law: &CellLaw, change: &Deviators) {
+        let quarter = f32x4::splat(0.25);
+        let forces = |pair: usize, stress: f32x4| {
+            (law.edges[pair].stresses(stress) * quarter).to_array()
+        };
+        let [x, y, z] = &mut self.u;
+        let [mx, my, mz] = self.mobility;
+        push_pair::<0>((&mut *y, my), (&mut *z, mz), forces(0, change.yz));
+        push_pair::<1>((&mut *x, mx), (&mut *z, mz), forces(1, change.xz));
+        push_pair::<2>((&mut *x, mx), (&mut *y, my), forces(2, change.xy));
+    }
+}
+
+/// The shear rates at the four edges of a pair of axes.
+#[inline]
+fn edge_rates<const PAIR: usize>(ua: &Window, ub: &Window) -> [f32; 4] {
+    let (a, b) = (STRIDE[PAIRS[PAIR].0], STRIDE[PAIRS[PAIR].1]);
+    let mut rates = [0.0; 4];
+    for octant in 0..4 {
+        let (i, j) = SIDES[PAIR][octant];
+        let edge = BACK + i * a + j * b;
+        rates[octant] = 0.5 * (ua[edge] - ua[edge - b] + ub[edge] - ub[edge - a]);
+    }
+    rates
+}
+
+/// What forces at the four edges of a pair of axes do.
+#[inline]
+fn push_pair<const PAIR: usize>(
+    (ua, ma): (&mut Window, &Window),
+    (ub, mb): (&mut Window, &Window),
+    forces: [f32; 4],
+) {
+    let (a, b) = (STRIDE[PAIRS[PAIR].0], STRIDE[PAIRS[PAIR].1]);
+    for octant in 0..4 {
+        let (i, j) = SIDES[PAIR][octant];
+        let edge = BACK + i * a + j * b;
+        let force = forces[octant];
+        ua[edge] -= ma[edge] * force;
+        ua[edge - b] += ma[edge - b] * force;
+        ub[edge] -= mb[edge] * force;
+        ub[edge - a] += mb[edge - a] * force;
     }
 }
 
@@ -416,44 +542,6 @@ fn turned(d: &Deviators, r: &Mat3) -> Deviators {
         yz: entry(1, 2),
         xz: entry(0, 2),
         xy: entry(0, 1),
-    }
-}
-
-/// What a change of a cell's stress does to the faces about it.
-#[inline]
-fn apply(u: &mut Velocities, work: &BlockWork, local: usize, rise: f32, change: &Deviators) {
-    let at = Halo::<1>::inner(local);
-    let xx = 0.25 * change.xx.reduce_add();
-    let yy = 0.25 * change.yy.reduce_add();
-    stretch_faces(u, work, at, [xx - rise, yy - rise, -xx - yy - rise]);
-    let mobility = &work.mobility;
-    let edges = &work.laws[local].edges;
-    let changes = [change.yz, change.xz, change.xy];
-    for (pair, &(a, b)) in PAIRS.iter().enumerate() {
-        let quarter = (edges[pair].stresses(changes[pair]) * f32x4::splat(0.25)).to_array();
-        for (octant, &(i, j)) in SIDES[pair].iter().enumerate() {
-            let edge = at + i * STRIDE[a] + j * STRIDE[b];
-            let force = quarter[octant];
-            let (under_a, under_b) = (edge - STRIDE[b], edge - STRIDE[a]);
-            u[a][edge] -= mobility[a][edge] * force;
-            u[a][under_a] += mobility[a][under_a] * force;
-            u[b][edge] -= mobility[b][edge] * force;
-            u[b][under_b] += mobility[b][under_b] * force;
-        }
-    }
-}
-
-/// What a change of the stresses along the axes does to the cell's own six faces.
-#[inline]
-fn stretch_faces(u: &mut Velocities, work: &BlockWork, at: usize, change: [f32; 3]) {
-    for axis in 0..3 {
-        let upper = at + STRIDE[axis];
-        let (low, high) = work
-            .open
-            .as_ref()
-            .map_or((1.0, 1.0), |open| (open[axis][at], open[axis][upper]));
-        u[axis][at] += work.mobility[axis][at] * low * change[axis];
-        u[axis][upper] -= work.mobility[axis][upper] * high * change[axis];
     }
 }
 

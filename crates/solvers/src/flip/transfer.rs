@@ -37,11 +37,12 @@ impl Weights {
         if axis < 3 {
             shifted[axis] += 0.5;
         }
-        let floor = shifted.map(f32::floor);
-        Self {
-            base: floor.map(|f| f as i32),
-            beyond: std::array::from_fn(|i| shifted[i] - floor[i]),
+        let (mut base, mut beyond) = ([0; 3], [0.0; 3]);
+        for i in 0..3 {
+            base[i] = floor(shifted[i]);
+            beyond[i] = shifted[i] - base[i] as f32;
         }
+        Self { base, beyond }
     }
 
     /// The weights of the eight nodes, x fastest.
@@ -61,6 +62,13 @@ impl Weights {
             fx * d,
         ]
     }
+}
+
+/// The floor of a number of ordinary size; the library's own is a call where the processor is not known to have it.
+#[inline]
+fn floor(x: f32) -> i32 {
+    let cut = x as i32;
+    cut - i32::from((cut as f32) > x)
 }
 
 /// What a material adds to cells.
