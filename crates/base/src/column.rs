@@ -199,7 +199,11 @@ impl<T: Entry> AnyColumn for Vec<T> {
 
     fn permute_by(&mut self, order: &[u32]) {
         let old: &[T] = self;
-        *self = order.par_iter().with_min_len(4096).map(|&from| old[from as usize]).collect();
+        *self = order
+            .par_iter()
+            .with_min_len(4096)
+            .map(|&from| old[from as usize])
+            .collect();
     }
 }
 

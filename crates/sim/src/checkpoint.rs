@@ -92,7 +92,11 @@ pub fn write(
     to.write_all(&VERSION.to_le_bytes())?;
     write_block(to, &postcard::to_stdvec(&header).map_err(io::Error::other)?)?;
     let remembered = memory.iter().map(Column::bytes);
-    for bytes in columns.into_iter().map(|(_, bytes)| bytes).chain(remembered) {
+    for bytes in columns
+        .into_iter()
+        .map(|(_, bytes)| bytes)
+        .chain(remembered)
+    {
         for block in bytes.chunks(BLOCK) {
             write_block(to, block)?;
         }

@@ -18,6 +18,10 @@ pub struct Solids {
 /// One solid, at the start and at the end of a step.
 #[derive(Clone, Debug)]
 pub struct Solid {
+    /// Name in the scene.
+    name: String,
+    /// The word for how it moves.
+    motion: &'static str,
     shape: Arc<Shape>,
     start: Pose,
     end: Pose,
@@ -185,18 +189,18 @@ impl Solids {
         spins.fold(0.0, f32::max)
     }
 
-    /// Where the bodies of `model` are at the end of the step.
-    pub fn places(&self, model: &Model) -> Vec<BodyPlace> {
-        let place = |(solid, body): (&Solid, &Body)| BodyPlace {
-            name: body.name.clone(),
-            motion: body.form.motion().to_owned(),
+    /// Where the bodies are at the end of the step.
+    pub fn places(&self) -> Vec<BodyPlace> {
+        let place = |solid: &Solid| BodyPlace {
+            name: solid.name.clone(),
+            motion: solid.motion.to_owned(),
             position: solid.end.position.to_array(),
             rotation: solid.end.rotation.to_array(),
             center: solid.inertia.center.to_array(),
             velocity: solid.rates.0.to_array(),
             spin: solid.rates.1.to_array(),
         };
-        self.solids.iter().zip(&model.bodies).map(place).collect()
+        self.solids.iter().map(place).collect()
     }
 
     /// The most any keyframed solid turns in a step of `dt` [s] from `time` [s] on [rad].
@@ -223,6 +227,8 @@ impl Solid {
             }
         };
         Ok(Self {
+            name: body.name.clone(),
+            motion: body.form.motion(),
             shape,
             start: Pose::IDENTITY,
             end: Pose::IDENTITY,

@@ -110,12 +110,12 @@ impl Scene {
         let end = self.clock.time() + seconds;
         while self.clock.time() < end - 1e-9 {
             self.step(max_dt, &[]);
-            see(self.clock.time(), &self.solids.places(&self.model));
+            see(self.clock.time(), &self.solids.places());
         }
     }
 
     fn place(&self, body: usize) -> BodyPlace {
-        self.solids.places(&self.model).swap_remove(body)
+        self.solids.places().swap_remove(body)
     }
 }
 
@@ -290,10 +290,7 @@ fn bodies_that_collide_in_free_space_keep_their_momentum() {
     let mut scene = Scene::new(model);
     let totals = |scene: &Scene| {
         let (mut linear, mut angular) = (DVec3::ZERO, DVec3::ZERO);
-        for (dynamic, place) in [&one, &two]
-            .into_iter()
-            .zip(scene.solids.places(&scene.model))
-        {
+        for (dynamic, place) in [&one, &two].into_iter().zip(scene.solids.places()) {
             let momentum = Vec3::from(place.velocity).as_dvec3() * dynamic.mass;
             linear += momentum;
             angular +=
@@ -373,7 +370,7 @@ fn push() -> Impulse {
 #[test]
 fn a_saved_world_goes_on_to_the_bit() {
     let mut scene = Scene::new(everything());
-    let places = |scene: &Scene| format!("{:?}", scene.solids.places(&scene.model));
+    let places = |scene: &Scene| format!("{:?}", scene.solids.places());
     let mut seen = Vec::new();
     for _ in 0..60 {
         scene.step(0.02, &[push()]);
@@ -414,7 +411,7 @@ fn a_paddle_pushes_a_stack_on_a_mesh_and_a_released_ladder_falls() {
             assert!(Vec3::from(place.velocity).length() < 15.0, "{place:?}");
         }
     });
-    for (index, place) in scene.solids.places(&scene.model).iter().enumerate().skip(2) {
+    for (index, place) in scene.solids.places().iter().enumerate().skip(2) {
         assert!(
             place.center[1] > 0.0 && place.center[1] < 0.5,
             "{index}: {place:?}"
@@ -450,7 +447,7 @@ fn bodies_that_start_in_each_other_part_gently() {
     });
     eprintln!("fastest {fastest} m/s");
     assert!(fastest < 3.0, "{fastest}");
-    for place in &scene.solids.places(&scene.model)[1..] {
+    for place in &scene.solids.places()[1..] {
         assert!(
             place.center[1] > 0.09 && Vec3::from(place.center).length() < 3.0,
             "{place:?}"

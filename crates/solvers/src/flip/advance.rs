@@ -68,7 +68,11 @@ impl Advance<'_> {
         let positions = field.split(&mut position[..found]);
         let velocities = field.split(&mut velocity[..found]);
         let affines: Vec<Option<&mut [Mat3]>> = match affine {
-            Some(affine) => field.split(&mut affine[..found]).into_iter().map(Some).collect(),
+            Some(affine) => field
+                .split(&mut affine[..found])
+                .into_iter()
+                .map(Some)
+                .collect(),
             None => positions.iter().map(|_| None).collect(),
         };
         let halo = Halo::<2>::new();
@@ -98,7 +102,9 @@ impl Advance<'_> {
             let (now, before) = (&self.field.velocity[axis], &self.field.before[axis]);
             halo.gather(around, &mut view.velocity[axis], |cell| now[cell]);
             if matches!(self.transfer, Transfer::Flip(_)) {
-                halo.gather(around, &mut view.change[axis], |cell| now[cell] - before[cell]);
+                halo.gather(around, &mut view.change[axis], |cell| {
+                    now[cell] - before[cell]
+                });
             }
             if let Some(repair) = self.repair {
                 halo.gather(around, &mut view.repair[axis], |cell| repair[axis][cell]);
@@ -276,7 +282,10 @@ fn sample(values: &[[f32; SEEN]; 3], point: Vec3, with_slopes: bool) -> (Vec3, M
             );
         }
     }
-    (result, Mat3::from_cols(rows[0], rows[1], rows[2]).transpose())
+    (
+        result,
+        Mat3::from_cols(rows[0], rows[1], rows[2]).transpose(),
+    )
 }
 
 /// The fastest particle [m/s].

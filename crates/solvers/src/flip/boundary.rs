@@ -91,7 +91,9 @@ impl Boundary {
             .par_iter()
             .map(|&block| {
                 let mut space = [0.0; Halo::<1>::CELLS];
-                halo.gather(field.grid.around(block), &mut space, |cell| self.space(cell));
+                halo.gather(field.grid.around(block), &mut space, |cell| {
+                    self.space(cell)
+                });
                 // Averages along an axis, as seen from a cell's centre and from its lower face.
                 let center = [0.125, 0.75, 0.125];
                 let face = [0.5, 0.5, 0.0];
@@ -114,7 +116,8 @@ impl Boundary {
     }
 
     fn space(&self, cell: usize) -> f32 {
-        self.near_of(cell).map_or(1.0, |near| near.space[cell % CELLS])
+        self.near_of(cell)
+            .map_or(1.0, |near| near.space[cell % CELLS])
     }
 
     fn near_of(&self, cell: usize) -> Option<&Near> {
@@ -172,7 +175,10 @@ fn weighted(space: &[f32], at: usize, kernel: impl Fn(usize) -> [f32; 3]) -> f32
     for (k, wz) in kz.into_iter().enumerate() {
         for (j, wy) in ky.into_iter().enumerate() {
             for (i, wx) in kx.into_iter().enumerate() {
-                sum += wx * wy * wz * space[at + i + edge * j + edge * edge * k - (1 + edge + edge * edge)];
+                sum += wx
+                    * wy
+                    * wz
+                    * space[at + i + edge * j + edge * edge * k - (1 + edge + edge * edge)];
             }
         }
     }
@@ -307,7 +313,11 @@ fn open_part(a: f32, b: f32, c: f32, d: f32) -> f32 {
 /// The open part of a cell's volume.
 fn open_space(distances: &Distances, place: [usize; 3]) -> f32 {
     let corner = |i: usize| {
-        distances[corner_index([place[0] + (i & 1), place[1] + (i >> 1 & 1), place[2] + (i >> 2)])]
+        distances[corner_index([
+            place[0] + (i & 1),
+            place[1] + (i >> 1 & 1),
+            place[2] + (i >> 2),
+        ])]
     };
     let mean = (0..8).map(|i| corner(i).clamp(-1.0, 1.0)).sum::<f32>() * 0.125;
     (0.5 + mean).clamp(0.0, 1.0)

@@ -205,7 +205,8 @@ impl Coupled {
         }
         for (color, blocks) in by_color.iter().enumerate() {
             self.colors[color] = self.work.len();
-            self.work.par_extend(blocks.par_iter().map(|block| make(*block)));
+            self.work
+                .par_extend(blocks.par_iter().map(|block| make(*block)));
         }
         self.colors[8] = self.work.len();
     }

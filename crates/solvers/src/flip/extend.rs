@@ -52,7 +52,11 @@ impl Extension {
             .into_par_iter()
             .map(|block| {
                 let mut found = Vec::new();
-                if !grid.around(block).iter().any(|b| has_layer(known, *b as usize, layer - 1)) {
+                if !grid
+                    .around(block)
+                    .iter()
+                    .any(|b| has_layer(known, *b as usize, layer - 1))
+                {
                     return found;
                 }
                 for local in 0..CELLS {

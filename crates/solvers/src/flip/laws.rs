@@ -42,13 +42,19 @@ pub(super) fn block_work(
         halo.gather(around, &mut arrival[axis], |cell| before[cell]);
         halo.gather(around, &mut moving[axis], |cell| mass[cell] > 0.0);
         halo.gather(around, &mut mobility[axis], |cell| {
-            if mass[cell] > 0.0 { 1.0 / mass[cell].max(LEAST_MASS) } else { 0.0 }
+            if mass[cell] > 0.0 {
+                1.0 / mass[cell].max(LEAST_MASS)
+            } else {
+                0.0
+            }
         });
     }
     let mut active = [false; SEEN];
     halo.gather(around, &mut active, |cell| field.active[cell]);
     let mut air = [false; SEEN];
-    halo.gather(around, &mut air, |cell| !field.active[cell] && !field.solid[cell]);
+    halo.gather(around, &mut air, |cell| {
+        !field.active[cell] && !field.solid[cell]
+    });
     close_idle_faces(&mut mobility, &open, &active);
     let cut = open.iter().flatten().any(|open| *open < 1.0);
     let setup = Setup {
@@ -92,7 +98,11 @@ pub(super) fn block_work(
 }
 
 /// Faces that are closed, or between cells that carry nothing, do not answer to stress.
-fn close_idle_faces(mobility: &mut [[f32; SEEN]; 3], open: &[[f32; SEEN]; 3], active: &[bool; SEEN]) {
+fn close_idle_faces(
+    mobility: &mut [[f32; SEEN]; 3],
+    open: &[[f32; SEEN]; 3],
+    active: &[bool; SEEN],
+) {
     for (axis, stride) in STRIDE.into_iter().enumerate() {
         for i in 0..SEEN {
             // A face at the rim of what is seen has its lower cell out of sight; only its upper one counts, and no
@@ -138,11 +148,19 @@ impl Setup<'_> {
             let lanes: [f32; 4] = std::array::from_fn(|octant| {
                 let (i, j) = SIDES[pair][octant];
                 let edge = at + i * STRIDE[a] + j * STRIDE[b];
-                let faces = [(a, edge), (a, edge - STRIDE[b]), (b, edge), (b, edge - STRIDE[a])];
-                let is_open = faces.iter().all(|&(axis, face)| {
-                    self.open[axis][face] > 0.0 && self.moving[axis][face]
-                });
-                let share: f32 = faces.iter().map(|&(axis, face)| self.mobility[axis][face]).sum();
+                let faces = [
+                    (a, edge),
+                    (a, edge - STRIDE[b]),
+                    (b, edge),
+                    (b, edge - STRIDE[a]),
+                ];
+                let is_open = faces
+                    .iter()
+                    .all(|&(axis, face)| self.open[axis][face] > 0.0 && self.moving[axis][face]);
+                let share: f32 = faces
+                    .iter()
+                    .map(|&(axis, face)| self.mobility[axis][face])
+                    .sum();
                 edge_most = edge_most.max(if is_open { share } else { 0.0 });
                 f32::from(is_open)
             });
@@ -156,7 +174,11 @@ impl Setup<'_> {
             gap: self.gap(local),
             sine,
             strength: cohesion * cosine,
-            tension: if sine > 0.0 { cohesion * (cosine / sine).min(1.0) } else { 0.0 },
+            tension: if sine > 0.0 {
+                cohesion * (cosine / sine).min(1.0)
+            } else {
+                0.0
+            },
             pressure_step: RELAX / stiff.max(1e-6),
             deviator_step: RELAX / (2.0 * most).max(EDGE_SHARE * edge_most).max(1e-6),
             inflow: 0.0,
@@ -168,7 +190,9 @@ impl Setup<'_> {
     /// How fast the cell may close [m/s]: not at all at the surface or where it is full.
     fn gap(&self, local: usize) -> f32 {
         let at = Halo::<1>::inner(local);
-        let faces_air = STRIDE.iter().any(|stride| self.air[at - stride] || self.air[at + stride]);
+        let faces_air = STRIDE
+            .iter()
+            .any(|stride| self.air[at - stride] || self.air[at + stride]);
         let field = self.field;
         let fill = smooth_fill(field, self.block, local);
         if faces_air || fill >= CLOSING_FILL {
@@ -211,7 +235,10 @@ impl Setup<'_> {
         if part < 1e-3 {
             return None;
         }
-        Some(Mat3::from_axis_angle(curl / spin, -0.5 * sine.asin() * part))
+        Some(Mat3::from_axis_angle(
+            curl / spin,
+            -0.5 * sine.asin() * part,
+        ))
     }
 
     fn wall(&self, wall: &Wall, memory: &Memory) -> WallWork {
@@ -231,11 +258,15 @@ impl Setup<'_> {
                 weights[axis][0].powi(2) * self.mobility[axis][at]
                     + weights[axis][1].powi(2) * self.mobility[axis][upper],
             );
-            let there = self.field.grid.step(self.block, local, offset_number(
-                i32::from(axis == 0),
-                i32::from(axis == 1),
-                i32::from(axis == 2),
-            ));
+            let there = self.field.grid.step(
+                self.block,
+                local,
+                offset_number(
+                    i32::from(axis == 0),
+                    i32::from(axis == 1),
+                    i32::from(axis == 2),
+                ),
+            );
             let raw = &self.field.before[axis];
             arrival[axis] += 0.5 * (raw[wall.cell as usize] + raw[there]);
         }

@@ -112,12 +112,7 @@ fn wall_code(place: usize, local: usize, body: usize) -> u64 {
 }
 
 /// Puts the stresses of a solve into the state's memory.
-pub(super) fn remember(
-    columns: &mut Vec<Column>,
-    grid: &BlockGrid,
-    work: &[BlockWork],
-    dt: f64,
-) {
+pub(super) fn remember(columns: &mut Vec<Column>, grid: &BlockGrid, work: &[BlockWork], dt: f64) {
     let mut sorted: Vec<&BlockWork> = work.iter().collect();
     sorted.sort_by_key(|work| work.block);
     let walls: Vec<(u64, Vec3)> = sorted
@@ -161,7 +156,10 @@ pub(super) fn remember(
             }
         }
     }
-    let entries = codes.entries_mut::<u64>().iter_mut().zip(forces.entries_mut::<Vec3>());
+    let entries = codes
+        .entries_mut::<u64>()
+        .iter_mut()
+        .zip(forces.entries_mut::<Vec3>());
     for ((code, force), wall) in entries.zip(walls) {
         (*code, *force) = wall;
     }

@@ -139,8 +139,13 @@ impl Flip {
         let affine = self
             .is_affine()
             .then(|| state.particles.extra[0].entries::<Mat3>());
-        self.transfer
-            .to_grid(model, &state.particles, affine, &mut self.field, &self.boundary);
+        self.transfer.to_grid(
+            model,
+            &state.particles,
+            affine,
+            &mut self.field,
+            &self.boundary,
+        );
         let Field {
             fill,
             active,
@@ -195,8 +200,9 @@ impl Flip {
             cold: memory.is_empty(),
         };
         let (field, boundary) = (&self.field, &self.boundary);
-        self.coupled
-            .lay_out(field, |block| laws::block_work(field, boundary, &memory, &step, block));
+        self.coupled.lay_out(field, |block| {
+            laws::block_work(field, boundary, &memory, &step, block)
+        });
         let solved = self.coupled.solve(&mut self.field, &step);
         let bodies = model.bodies.len();
         let unit = self.cell_mass(model);
@@ -217,7 +223,10 @@ impl Flip {
         memory::remember(&mut state.memory, &self.field.grid, self.coupled.work(), dt);
         vec![
             ("sweeps", f64::from(solved.sweeps)),
-            ("residual", solved.residual / f64::from(step.push).max(1e-12)),
+            (
+                "residual",
+                solved.residual / f64::from(step.push).max(1e-12),
+            ),
         ]
     }
 
@@ -230,9 +239,8 @@ impl Flip {
             ..
         } = &mut self.field;
         let boundary = &self.boundary;
-        let known = |axis: usize, cell: usize| {
-            mass[axis][cell] > 0.0 || boundary.open(axis, cell) == 0.0
-        };
+        let known =
+            |axis: usize, cell: usize| mass[axis][cell] > 0.0 || boundary.open(axis, cell) == 0.0;
         self.extension.extend(grid, velocity, known);
         if !matches!(self.settings.transfer, Transfer::Apic) {
             self.extension.extend(grid, before, known);
@@ -262,9 +270,7 @@ impl Flip {
             radius: model.particle_radius(),
         };
         let mut extra = std::mem::take(&mut particles.extra);
-        let affine = self
-            .is_affine()
-            .then(|| extra[0].entries_mut::<Mat3>());
+        let affine = self.is_affine().then(|| extra[0].entries_mut::<Mat3>());
         let moved = advance.particles(particles, affine);
         particles.extra = extra;
         moved

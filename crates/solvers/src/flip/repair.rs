@@ -34,10 +34,11 @@ impl Repair {
     /// Finds the displacement; false where none is needed.
     pub fn find(&mut self, field: &Field, boundary: &Boundary, unknowns: &Unknowns) -> bool {
         self.demand.clear();
-        self.demand.par_extend(unknowns.places.par_iter().map(|cell| {
-            let (block, local) = (*cell as usize / CELLS, *cell as usize % CELLS);
-            demand(smooth_fill(field, block, local) - 1.0)
-        }));
+        self.demand
+            .par_extend(unknowns.places.par_iter().map(|cell| {
+                let (block, local) = (*cell as usize / CELLS, *cell as usize % CELLS);
+                demand(smooth_fill(field, block, local) - 1.0)
+            }));
         if self.demand.iter().all(|demand| *demand <= 0.0) {
             return false;
         }

@@ -14,7 +14,12 @@ const CLOSE: f32 = 0.95;
 const MOST: f32 = 0.1;
 
 /// Fills `shift` with the displacement [m] of each particle.
-pub(super) fn shift(field: &Field, particles: &Particles, (spacing, dt): (f32, f32), shift: &mut Vec<Vec3>) {
+pub(super) fn shift(
+    field: &Field,
+    particles: &Particles,
+    (spacing, dt): (f32, f32),
+    shift: &mut Vec<Vec3>,
+) {
     shift.clear();
     shift.resize(particles.len(), Vec3::ZERO);
     let found = field.found();
@@ -27,7 +32,12 @@ pub(super) fn shift(field: &Field, particles: &Particles, (spacing, dt): (f32, f
             for (i, shift) in shifts.iter_mut().enumerate() {
                 let most = MOST * dt * particles.velocity[first + i].length();
                 if most > 0.0 {
-                    let push = crowd(field, &particles.position, (block, first + i), CLOSE * spacing);
+                    let push = crowd(
+                        field,
+                        &particles.position,
+                        (block, first + i),
+                        CLOSE * spacing,
+                    );
                     *shift = push.clamp_length_max(most);
                 }
             }

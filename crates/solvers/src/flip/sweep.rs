@@ -242,7 +242,11 @@ impl Sweep<'_> {
         let mut progress = Progress::default();
         let mut wall = if self.backward { work.walls.len() } else { 0 };
         for turn in 0..CELLS {
-            let local = if self.backward { CELLS - 1 - turn } else { turn };
+            let local = if self.backward {
+                CELLS - 1 - turn
+            } else {
+                turn
+            };
             if work.laws[local].active {
                 self.cell(&mut u, work, local, &mut progress);
             }
@@ -263,7 +267,13 @@ impl Sweep<'_> {
     }
 
     #[inline]
-    fn cell(&self, u: &mut Velocities, work: &mut BlockWork, local: usize, progress: &mut Progress) {
+    fn cell(
+        &self,
+        u: &mut Velocities,
+        work: &mut BlockWork,
+        local: usize,
+        progress: &mut Progress,
+    ) {
         let now = work.stress[local];
         let then = work.before[local];
         let momentum = f32x4::splat(self.momentum);
@@ -311,9 +321,7 @@ impl Sweep<'_> {
         let share = share * f32x4::splat(1.0 / share.reduce_add());
         rate.xx = f32x4::splat((rate.xx * share).reduce_add());
         rate.yy = f32x4::splat((rate.yy * share).reduce_add());
-        let trial = ahead
-            .deviators
-            .plus(&rate, f32x4::splat(law.deviator_step));
+        let trial = ahead.deviators.plus(&rate, f32x4::splat(law.deviator_step));
         let strength = law.sine * pressure + law.strength;
         let scale = scale_to_yield(&trial, strength, law.sine);
         let common = f32x4::splat((scale * share).reduce_add());
@@ -322,7 +330,10 @@ impl Sweep<'_> {
         deviators.yy = trial.yy * common;
         let change = deviators.plus(&ahead.deviators, -f32x4::ONE);
         work.before[local] = now;
-        work.stress[local] = Stress { pressure, deviators };
+        work.stress[local] = Stress {
+            pressure,
+            deviators,
+        };
         apply(u, work, local, 0.0, &change);
         // Both measures weigh a change by what it does to velocity.
         let squares = change.square().reduce_add() * 0.25;
@@ -352,7 +363,11 @@ impl Sweep<'_> {
         let trial = ahead + sliding * w.step;
         let limit = w.friction * push;
         let size = trial.length();
-        let force = if size > limit { trial * (limit / size.max(1e-20)) } else { trial };
+        let force = if size > limit {
+            trial * (limit / size.max(1e-20))
+        } else {
+            trial
+        };
         let change = force - ahead;
         let moved = force - w.force;
         w.before = w.force;
@@ -371,8 +386,8 @@ fn shear(u: &Velocities, at: usize, law: &CellLaw) -> Deviators {
     for (pair, &(a, b)) in PAIRS.iter().enumerate() {
         for (octant, &(i, j)) in SIDES[pair].iter().enumerate() {
             let edge = at + i * STRIDE[a] + j * STRIDE[b];
-            rates[pair][octant] = 0.5
-                * (u[a][edge] - u[a][edge - STRIDE[b]] + u[b][edge] - u[b][edge - STRIDE[a]]);
+            rates[pair][octant] =
+                0.5 * (u[a][edge] - u[a][edge - STRIDE[b]] + u[b][edge] - u[b][edge - STRIDE[a]]);
         }
     }
     Deviators {

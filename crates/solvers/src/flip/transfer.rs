@@ -50,7 +50,16 @@ impl Weights {
         let [fx, fy, fz] = self.beyond;
         let (gx, gy, gz) = (1.0 - fx, 1.0 - fy, 1.0 - fz);
         let (a, b, c, d) = (gy * gz, fy * gz, gy * fz, fy * fz);
-        [gx * a, fx * a, gx * b, fx * b, gx * c, fx * c, gx * d, fx * d]
+        [
+            gx * a,
+            fx * a,
+            gx * b,
+            fx * b,
+            gx * c,
+            fx * c,
+            gx * d,
+            fx * d,
+        ]
     }
 }
 
@@ -83,8 +92,7 @@ impl Transfer {
         let shares: Vec<Share> = shares(model);
         let volume = (model.particle_volume() / f64::from(field.dx).powi(3)) as f32;
         self.sums.clear();
-        self.sums
-            .resize(field.occupied.len() * SUMS * REACHED, 0.0);
+        self.sums.resize(field.occupied.len() * SUMS * REACHED, 0.0);
         let deposit = Deposit {
             particles,
             affine,
@@ -122,7 +130,11 @@ impl Transfer {
             ..
         } = field;
         let (sums, place) = (&self.sums, &self.place);
-        let velocity = (u.par_chunks_mut(CELLS), v.par_chunks_mut(CELLS), w.par_chunks_mut(CELLS));
+        let velocity = (
+            u.par_chunks_mut(CELLS),
+            v.par_chunks_mut(CELLS),
+            w.par_chunks_mut(CELLS),
+        );
         let mass = (
             mu.par_chunks_mut(CELLS),
             mv.par_chunks_mut(CELLS),
@@ -142,31 +154,39 @@ impl Transfer {
             .into_par_iter()
             .enumerate()
             .filter(|(block, _)| *block < outside)
-            .for_each(|(block, ((u, v, w), (mu, mv, mw), (fill, sine, cohesion)))| {
-                let mut total = [[0.0f32; CELLS]; SUMS];
-                for (slot, neighbor) in grid.around(block).iter().enumerate() {
-                    if let Some(n) = place.get(*neighbor as usize).filter(|n| **n != u32::MAX) {
-                        let from = &sums[*n as usize * SUMS * REACHED..][..SUMS * REACHED];
-                        add_overlap(slot, from, &mut total);
+            .for_each(
+                |(block, ((u, v, w), (mu, mv, mw), (fill, sine, cohesion)))| {
+                    let mut total = [[0.0f32; CELLS]; SUMS];
+                    for (slot, neighbor) in grid.around(block).iter().enumerate() {
+                        if let Some(n) = place.get(*neighbor as usize).filter(|n| **n != u32::MAX) {
+                            let from = &sums[*n as usize * SUMS * REACHED..][..SUMS * REACHED];
+                            add_overlap(slot, from, &mut total);
+                        }
                     }
-                }
-                for (axis, (velocity, mass)) in [(u, mu), (v, mv), (w, mw)].into_iter().enumerate() {
-                    let room = boundary.face_room(axis, block);
+                    for (axis, (velocity, mass)) in
+                        [(u, mu), (v, mv), (w, mw)].into_iter().enumerate()
+                    {
+                        let room = boundary.face_room(axis, block);
+                        for local in 0..CELLS {
+                            let m = total[2 * axis][local];
+                            velocity[local] = if m > 0.0 {
+                                total[2 * axis + 1][local] / m
+                            } else {
+                                0.0
+                            };
+                            mass[local] = m / room.map_or(1.0, |room| room[local]);
+                        }
+                    }
+                    let room = boundary.cell_room(block);
                     for local in 0..CELLS {
-                        let m = total[2 * axis][local];
-                        velocity[local] = if m > 0.0 { total[2 * axis + 1][local] / m } else { 0.0 };
-                        mass[local] = m / room.map_or(1.0, |room| room[local]);
+                        let volume = total[VOLUME][local];
+                        fill[local] = volume / room.map_or(1.0, |room| room[local]);
+                        let inverse = if volume > 0.0 { 1.0 / volume } else { 0.0 };
+                        sine[local] = total[SINE][local] * inverse;
+                        cohesion[local] = total[COHESION][local] * inverse;
                     }
-                }
-                let room = boundary.cell_room(block);
-                for local in 0..CELLS {
-                    let volume = total[VOLUME][local];
-                    fill[local] = volume / room.map_or(1.0, |room| room[local]);
-                    let inverse = if volume > 0.0 { 1.0 / volume } else { 0.0 };
-                    sine[local] = total[SINE][local] * inverse;
-                    cohesion[local] = total[COHESION][local] * inverse;
-                }
-            });
+                },
+            );
     }
 }
 
@@ -234,7 +254,9 @@ impl Deposit<'_> {
 fn nodes(weights: &Weights) -> [usize; 8] {
     let [x, y, z] = weights.base.map(|b| (b + 1) as usize);
     let first = x + REACH * (y + REACH * z);
-    std::array::from_fn(|node| first + (node & 1) + REACH * (node >> 1 & 1) + REACH * REACH * (node >> 2))
+    std::array::from_fn(|node| {
+        first + (node & 1) + REACH * (node >> 1 & 1) + REACH * REACH * (node >> 2)
+    })
 }
 
 /// Adds what the block in `slot` of the neighbourhood has for the cells of this block.

@@ -75,8 +75,7 @@ impl Deviators {
 
     fn determinant(&self) -> f32x4 {
         let zz = self.zz();
-        self.xx * (self.yy * zz - self.yz * self.yz)
-            - self.xy * (self.xy * zz - self.yz * self.xz)
+        self.xx * (self.yy * zz - self.yz * self.yz) - self.xy * (self.xy * zz - self.yz * self.xz)
             + self.xz * (self.xy * self.yz - self.yy * self.xz)
     }
 }
@@ -141,9 +140,15 @@ mod tests {
     fn scaled_stress_lies_on_mohr_coulombs_surface() {
         for (i, phi) in [5f32, 20.0, 34.0, 45.0, 60.0].into_iter().enumerate() {
             let sine = phi.to_radians().sin();
-            for (j, &(a, b)) in [(1.0, 0.0), (1.0, 1.0), (-1.0, -1.0), (2.0, -0.3), (0.1, 0.4)]
-                .iter()
-                .enumerate()
+            for (j, &(a, b)) in [
+                (1.0, 0.0),
+                (1.0, 1.0),
+                (-1.0, -1.0),
+                (2.0, -0.3),
+                (0.1, 0.4),
+            ]
+            .iter()
+            .enumerate()
             {
                 let p = 0.7;
                 let s = turned(a, b, (10 * i + j) as u64);
@@ -153,7 +158,10 @@ mod tests {
                 let [low, _, high] = stress;
                 if scale < 1.0 {
                     let ratio = (high - low) / (high + low);
-                    assert!((ratio - sine).abs() < 2e-3, "{phi} {a} {b}: {ratio} for {sine}");
+                    assert!(
+                        (ratio - sine).abs() < 2e-3,
+                        "{phi} {a} {b}: {ratio} for {sine}"
+                    );
                 } else {
                     assert!((high - low) <= sine * (high + low) * 1.001);
                 }
