@@ -21,6 +21,7 @@ fn model(bodies: Vec<Body>) -> Model {
         gravity: Vec3::new(0.0, -G as f32, 0.0),
         seed: 0,
         resolution: 0.01,
+        spacing: 0.01,
         materials: vec![],
         fills: vec![],
         emitters: vec![],

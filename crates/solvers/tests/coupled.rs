@@ -22,6 +22,7 @@ fn model(gravity: f32, bodies: Vec<Body>, fills: Vec<Fill>) -> Model {
         gravity: Vec3::new(0.0, -gravity, 0.0),
         seed: 1,
         resolution: 0.02,
+        spacing: 0.02,
         materials: vec![Material {
             name: "sand".into(),
             density: 1600.0,
