@@ -8,7 +8,6 @@ use barchan_sim::body::{Body, Dynamic, Form, Joint, JointKind};
 use barchan_sim::coupling::{Coupling, coupling};
 use barchan_sim::model::{Fill, Material, Model};
 use barchan_sim::run::{Outcome, RecordError, Recorder, Run, StepLine};
-use barchan_sim::scene::Method;
 use barchan_sim::solids::BodyPlace;
 use barchan_sim::start::{Birth, add, start};
 use barchan_sim::state::State;
@@ -115,11 +114,11 @@ impl Scene {
     }
 
     fn run(&mut self, frames: u32) {
-        let mut solver = barchan_solvers::solver(Method::Ballistic);
+        let mut solver = barchan_solvers::ballistic::Ballistic::default();
         let stop = AtomicBool::new(false);
         let mut run = Run {
             model: &self.model,
-            solver: &mut *solver,
+            solver: &mut solver,
             coupling: &mut *self.coupling,
             max_step: 0.004,
             stop: &stop,
