@@ -80,7 +80,7 @@ fn a_run_killed_at_ten_random_moments_ends_with_the_same_bytes() {
 
 #[test]
 fn emitters_sinks_wind_and_moving_bodies_resume_too() {
-    for scene in ["fountain", "sandstorm", "paddle"] {
+    for scene in ["fountain", "sandstorm", "paddle", "target"] {
         let folder = tempfile::tempdir().unwrap();
         let path = root()
             .join(format!("scenes/gallery/{scene}.toml"))

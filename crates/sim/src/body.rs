@@ -1,9 +1,10 @@
-//! Solids as the scene describes them: a shape that stands, follows keyframes, or follows a sequence of meshes.
+//! Solids as the scene describes them: a shape that stands, follows keyframes, follows a sequence of meshes, or moves
+//! by force.
 
 use barchan_base::Pose;
 use barchan_base::mesh::{LoadError, Mesh, MeshError, load_mesh};
 use barchan_base::shape::Shape;
-use glam::{DVec3, Quat, Vec3};
+use glam::{DMat3, DVec3, Quat, Vec3};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,8 +21,7 @@ pub struct Body {
     pub restitution: Option<f32>,
 }
 
-/// What a solid is and how it moves. Dynamic bodies will be rigid forms moved by their
-/// [`Coupling`](crate::coupling::Coupling).
+/// What a solid is and how it moves.
 #[derive(Clone, Debug)]
 pub enum Form {
     /// A shape that stands still.
@@ -30,6 +30,89 @@ pub enum Form {
     Keyframed(Arc<Shape>, Track),
     /// A mesh that moves and deforms.
     Sequence(MeshSequence),
+    /// A rigid body that its [`Coupling`](crate::coupling::Coupling) moves by force.
+    Dynamic(Box<Dynamic>),
+}
+
+impl Form {
+    /// The word for how it moves.
+    pub fn motion(&self) -> &'static str {
+        match self {
+            Self::Static(_) => "static",
+            Self::Keyframed(..) => "keyframed",
+            Self::Sequence(_) => "sequence",
+            Self::Dynamic(_) => "dynamic",
+        }
+    }
+}
+
+/// A rigid body that moves by force, at time zero and in world coordinates.
+#[derive(Clone, Debug)]
+pub struct Dynamic {
+    /// Its shape, where it starts.
+    pub shape: Arc<Shape>,
+    /// Mass [kg].
+    pub mass: f64,
+    /// Centre of mass [m].
+    pub center: DVec3,
+    /// Inertia about the centre of mass [kg m²].
+    pub inertia: DMat3,
+    /// Velocity of the centre of mass [m/s].
+    pub velocity: Vec3,
+    /// Angular velocity [rad/s].
+    pub spin: Vec3,
+    /// What ties it to other bodies or to the world.
+    pub joints: Vec<Joint>,
+}
+
+impl Dynamic {
+    /// A body of one density [kg/m³]; `None` where the shape has no end or no volume.
+    pub fn of_density(shape: Arc<Shape>, density: f64) -> Option<Self> {
+        let moments = shape.moments()?;
+        Some(Self {
+            shape,
+            mass: moments.volume * density,
+            center: moments.center,
+            inertia: moments.inertia * density,
+            velocity: Vec3::ZERO,
+            spin: Vec3::ZERO,
+            joints: Vec::new(),
+        })
+    }
+}
+
+/// A tie between a dynamic body and another body or the world.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Joint {
+    /// What it lets free.
+    pub kind: JointKind,
+    /// Index of the other body; the world if none.
+    pub to: Option<usize>,
+    /// Where it holds the body that owns it, at time zero [m].
+    pub at: Vec3,
+    /// Where it holds the other body, at time zero [m].
+    pub to_at: Vec3,
+    /// When it lets go [s]; infinite for never.
+    pub release: f64,
+}
+
+/// What a joint lets free.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum JointKind {
+    /// Everything within a length [m].
+    Rope {
+        /// The furthest that the two places can be apart [m].
+        length: f32,
+    },
+    /// A turn about an axis.
+    Hinge {
+        /// Unit vector along it, at time zero.
+        axis: Vec3,
+    },
+    /// Every turn.
+    Ball,
+    /// Nothing.
+    Fixed,
 }
 
 /// How to move between keyframes.

@@ -120,6 +120,10 @@ impl Run<'_> {
         state: &mut State,
         recorder: &mut dyn Recorder,
     ) -> Result<Outcome, RunError> {
+        // The solids follow from the model, the time and the bodies: after a resume they do not stand yet.
+        let now = state.clock.time();
+        state.solids.place(self.model, now, now)?;
+        self.coupling.show(self.model, &mut state.solids);
         while state.clock.frame < last {
             let line = self.step(state)?;
             let frame_done = state.clock.tick == 0;
@@ -155,7 +159,8 @@ impl Run<'_> {
                 frame,
                 source,
             })?;
-        self.coupling.return_impulses(&report.impulses);
+        self.coupling
+            .return_impulses(self.model, &mut state.solids, &report.impulses);
         let quarantined = sink::quarantine(state, &report.lost);
         let removed = sink::drain(self.model, state, &step);
         state.clock.advance(&step);

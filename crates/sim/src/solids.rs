@@ -5,7 +5,8 @@ use crate::model::Model;
 use barchan_base::mesh::Mesh;
 use barchan_base::shape::{MeshShape, Shape, Touch};
 use barchan_base::{Bounds, Pose};
-use glam::Vec3;
+use glam::{Mat3, Vec3};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// All solids, placed for one step.
@@ -17,6 +18,10 @@ pub struct Solids {
 /// One solid, at the start and at the end of a step.
 #[derive(Clone, Debug)]
 pub struct Solid {
+    /// Name in the scene.
+    name: String,
+    /// The word for how it moves.
+    motion: &'static str,
     shape: Arc<Shape>,
     start: Pose,
     end: Pose,
@@ -30,10 +35,88 @@ pub struct Solid {
     bounds: Bounds,
     /// Present where the shape itself changes.
     deformation: Option<Deformation>,
+    /// How it answers to a push.
+    inertia: Inertia,
+    /// Velocity [m/s] and angular velocity [rad/s] of a dynamic body when it was last moved.
+    rates: (Vec3, Vec3),
+    /// The same in the mean over the step.
+    drift: (Vec3, Vec3),
     /// Coefficient of Coulomb friction.
     pub friction: f32,
     /// Part of the speed kept in a bounce; `None` leaves it to the material.
     pub restitution: Option<f32>,
+}
+
+/// How a solid answers to a push: what a solver needs to have it in its own solve. All zero for solids that do not
+/// answer: static, keyframed, deforming.
+///
+/// Free of other bodies and joints, an impulse J at a point p changes the velocity that
+/// [`Solid::velocity`] gives at q by J/m + (I⁻¹ ((p − c) × J)) × (q − c), to first order in the step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Inertia {
+    /// Centre of mass at the start of the step [m]; the world's origin where there is none.
+    pub center: Vec3,
+    /// One over the mass [1/kg].
+    pub inverse_mass: f32,
+    /// Inverse of the inertia about the centre at the start of the step, along the world's axes [1/(kg m²)].
+    pub inverse_inertia: Mat3,
+    /// Unit vector along the last load, and the part of its free answer that the body showed: 1 for a free one, 0
+    /// where other bodies or joints held it.
+    pub give: (Vec3, f32),
+}
+
+impl Inertia {
+    /// Of a solid that does not answer.
+    pub const FIXED: Self = Self {
+        center: Vec3::ZERO,
+        inverse_mass: 0.0,
+        inverse_inertia: Mat3::ZERO,
+        give: (Vec3::ZERO, 1.0),
+    };
+
+    /// Speed [m/s] along the unit vector `direction` that an impulse of 1 N s along it gives to `point`. Where other
+    /// bodies held the last load, a push the same way finds them still there.
+    pub fn yielding(&self, point: Vec3, direction: Vec3) -> f32 {
+        let lever = (point - self.center).cross(direction);
+        let free = self.inverse_mass + lever.dot(self.inverse_inertia * lever);
+        let (loaded, give) = self.give;
+        let along = direction.dot(loaded).max(0.0);
+        free * (1.0 - (1.0 - give) * along * along)
+    }
+}
+
+/// A rigid placement of a dynamic body over a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Motion {
+    /// Placement at the start of the step, on top of where the scene puts its shape.
+    pub start: Pose,
+    /// Placement at the end of the step.
+    pub end: Pose,
+    /// Velocity of the centre of mass [m/s] and angular velocity [rad/s], now.
+    pub rates: (Vec3, Vec3),
+    /// The same in the mean over the step: what takes it from `start` to `end`, without the rounding of places.
+    pub drift: (Vec3, Vec3),
+    /// How it answers to a push.
+    pub inertia: Inertia,
+}
+
+/// Where a body is, as frames record it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BodyPlace {
+    /// Name in the scene.
+    pub name: String,
+    /// How it moves: static, keyframed, sequence or dynamic.
+    pub motion: String,
+    /// Moved by this much [m], after the turn, on top of where the scene puts its shape.
+    pub position: [f32; 3],
+    /// Turned about the origin by this quaternion: x, y, z, w.
+    pub rotation: [f32; 4],
+    /// Centre of mass [m]; dynamic bodies only.
+    pub center: [f32; 3],
+    /// Velocity of the centre of mass [m/s]; dynamic bodies only.
+    pub velocity: [f32; 3],
+    /// Angular velocity [rad/s]; dynamic bodies only.
+    pub spin: [f32; 3],
 }
 
 /// A mesh that changes during the step; `Solid::shape` is the mesh at the end.
@@ -91,14 +174,43 @@ impl Solids {
         &self.solids
     }
 
-    /// The most any solid turns in a step of `dt` [s] from `time` [s] on [rad].
+    /// Moves dynamic body `body`; those who take part in a step see it from `start` to `end`.
+    pub fn move_body(&mut self, body: usize, motion: &Motion) {
+        let solid = &mut self.solids[body];
+        (solid.start, solid.end) = (motion.start, motion.end);
+        solid.inertia = motion.inertia;
+        (solid.rates, solid.drift) = (motion.rates, motion.drift);
+        solid.surround();
+    }
+
+    /// The fastest turn of a dynamic body [rad/s].
+    pub fn fastest_spin(&self) -> f32 {
+        let spins = self.solids.iter().map(|solid| solid.rates.1.length());
+        spins.fold(0.0, f32::max)
+    }
+
+    /// Where the bodies are at the end of the step.
+    pub fn places(&self) -> Vec<BodyPlace> {
+        let place = |solid: &Solid| BodyPlace {
+            name: solid.name.clone(),
+            motion: solid.motion.to_owned(),
+            position: solid.end.position.to_array(),
+            rotation: solid.end.rotation.to_array(),
+            center: solid.inertia.center.to_array(),
+            velocity: solid.rates.0.to_array(),
+            spin: solid.rates.1.to_array(),
+        };
+        self.solids.iter().map(place).collect()
+    }
+
+    /// The most any keyframed solid turns in a step of `dt` [s] from `time` [s] on [rad].
     pub fn turn_within(model: &Model, time: f64, dt: f64) -> f32 {
         let turns = model.bodies.iter().map(|body| match &body.form {
             Form::Keyframed(_, track) => track
                 .pose(time)
                 .rotation
                 .angle_between(track.pose(time + dt).rotation),
-            Form::Static(_) | Form::Sequence(_) => 0.0,
+            Form::Static(_) | Form::Sequence(_) | Form::Dynamic(_) => 0.0,
         });
         turns.fold(0.0, f32::max)
     }
@@ -108,12 +220,15 @@ impl Solid {
     fn new(body: &Body, time: f64) -> Result<Self, SequenceError> {
         let (shape, deformation) = match &body.form {
             Form::Static(shape) | Form::Keyframed(shape, _) => (shape.clone(), None),
+            Form::Dynamic(dynamic) => (dynamic.shape.clone(), None),
             Form::Sequence(sequence) => {
                 let (shape, deformation) = Deformation::new(sequence, time)?;
                 (shape, Some(deformation))
             }
         };
         Ok(Self {
+            name: body.name.clone(),
+            motion: body.form.motion(),
             shape,
             start: Pose::IDENTITY,
             end: Pose::IDENTITY,
@@ -122,6 +237,9 @@ impl Solid {
             dt: 0.0,
             bounds: Bounds::EVERYTHING,
             deformation,
+            inertia: Inertia::FIXED,
+            rates: Default::default(),
+            drift: Default::default(),
             friction: body.friction,
             restitution: body.restitution,
         })
@@ -130,7 +248,8 @@ impl Solid {
     fn place(&mut self, body: &Body, start: f64, end: f64) -> Result<(), SequenceError> {
         self.dt = (end - start) as f32;
         match &body.form {
-            Form::Static(_) => {}
+            // A dynamic body is moved by its coupling; without one it stays.
+            Form::Static(_) | Form::Dynamic(_) => {}
             Form::Keyframed(_, track) => {
                 self.start = track.pose(start);
                 self.end = track.pose(end);
@@ -141,6 +260,12 @@ impl Solid {
                 }
             }
         }
+        self.surround();
+        Ok(())
+    }
+
+    /// Finds whether it moves, and the box around its way.
+    fn surround(&mut self) {
         self.moves = self.start != self.end || self.deformation.is_some();
         let before = self.deformation.as_ref().map_or(&self.shape, |d| &d.before);
         let bounds = self
@@ -153,7 +278,11 @@ impl Solid {
             true => bounds.grown((1.0 - half_turn.cos()) * bounds.size().length()),
             false => bounds,
         };
-        Ok(())
+    }
+
+    /// How it answers to a push.
+    pub fn inertia(&self) -> &Inertia {
+        &self.inertia
     }
 
     /// Box around it during the whole step.
@@ -200,6 +329,10 @@ impl Solid {
         }
         if !self.moves {
             return Vec3::ZERO;
+        }
+        if self.inertia.inverse_mass > 0.0 {
+            let (velocity, spin) = self.drift;
+            return velocity + spin.cross(point - (self.inertia.center + velocity * self.dt));
         }
         (point - self.start.point(self.end.local_point(point))) / self.dt
     }

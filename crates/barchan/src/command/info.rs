@@ -4,6 +4,7 @@ use super::Failure;
 use super::say::{bytes, grouped, out};
 use barchan_out::cache::{RunFolder, read_frame};
 use barchan_sim::scene::PRESETS;
+use barchan_sim::solids::BodyPlace;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `info`.
@@ -56,10 +57,29 @@ pub fn info(args: &InfoArgs) -> Result<(), Failure> {
             grouped(frame.particles.len() as f64)
         ));
         out(&format!("materials    {}", frame.meta.materials.join(", ")));
+        for body in &frame.meta.bodies {
+            out(&format!("body         {}", body_line(body)));
+        }
     } else {
         out("frames       none");
     }
     Ok(())
+}
+
+/// A body in words: where a dynamic one's centre is and how fast, how far another one has moved.
+pub fn body_line(body: &BodyPlace) -> String {
+    let vector = |[x, y, z]: [f32; 3]| format!("[{x:.4}, {y:.4}, {z:.4}]");
+    let more = match body.motion.as_str() {
+        "dynamic" => format!(
+            ", centre {} m, velocity {} m/s, spin {} rad/s",
+            vector(body.center),
+            vector(body.velocity),
+            vector(body.spin)
+        ),
+        "keyframed" => format!(", moved {} m", vector(body.position)),
+        _ => String::new(),
+    };
+    format!("{}, {}{more}", body.name, body.motion)
 }
 
 fn presets() {

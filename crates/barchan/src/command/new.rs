@@ -27,7 +27,7 @@ macro_rules! gallery {
     };
 }
 
-const GALLERY: &[Gallery] = gallery!("first", "fountain", "sandstorm", "paddle");
+const GALLERY: &[Gallery] = gallery!("first", "fountain", "sandstorm", "paddle", "target");
 
 /// Runs `new`.
 pub fn new(args: &NewArgs) -> Result<(), Failure> {

@@ -6,7 +6,7 @@ use super::progress::{FrameDone, Progress, Voice};
 use super::say::{duration, out, talk};
 use super::{Failure, SceneArgs, default_folder};
 use barchan_out::cache::{CacheRecorder, Record, RunFolder};
-use barchan_sim::coupling::Coupling;
+use barchan_sim::coupling::{Coupling, coupling};
 use barchan_sim::run::{Outcome, Run, RunError};
 use barchan_sim::scene::{Format, Scene};
 use barchan_sim::solver::Solver;
@@ -61,6 +61,7 @@ struct Job {
     scene: Scene,
     folder: Arc<RunFolder>,
     solver: Box<dyn Solver>,
+    coupling: Box<dyn Coupling>,
     state: State,
     last: u32,
     threads: usize,
@@ -137,17 +138,24 @@ fn prepare(args: &RunArgs) -> Result<Job, Failure> {
         tally: json!({}),
     };
     let folder = RunFolder::prepare(&path, &record, args.fresh).map_err(Failure::input)?;
-    let resumed = resume(&folder, &scene, &*solver)?;
+    let mut coupling = coupling(&scene.model);
+    let resumed = resume(&folder, &scene, &*solver, &mut *coupling)?;
     let was_resumed = resumed.is_some();
     let state = match resumed {
         Some(state) => state,
-        None => start(&scene.model, scene.fps, solver.columns()).map_err(Failure::input)?,
+        None => {
+            let mut state =
+                start(&scene.model, scene.fps, solver.columns()).map_err(Failure::input)?;
+            coupling.show(&scene.model, &mut state.solids);
+            state
+        }
     };
     check_first_frame(args.frames, &state)?;
     Ok(Job {
         scene,
         folder: Arc::new(folder),
         solver,
+        coupling,
         state,
         last,
         threads,
@@ -160,22 +168,18 @@ fn resume(
     folder: &RunFolder,
     scene: &Scene,
     solver: &dyn Solver,
+    coupling: &mut dyn Coupling,
 ) -> Result<Option<State>, Failure> {
     let found = folder
         .resume(scene, (solver.columns(), solver.memory()))
         .map_err(Failure::run)?;
-    let Some((state, coupling, refused)) = found else {
+    let Some((state, saved, refused)) = found else {
         return Ok(None);
     };
     for reason in refused {
         talk(&format!(
             "warning: {reason}; going back to the checkpoint before it"
         ));
-    }
-    if !().restore(&coupling) {
-        let message =
-            "the checkpoint holds bodies that this version cannot move; add --fresh to start over";
-        return Err(Failure::Run(message.into()));
     }
     let frames = folder.frames().map_err(Failure::run)?;
     if let Some(missing) =
@@ -186,6 +190,11 @@ fn resume(
         ));
         folder.rewind_report(0).map_err(Failure::run)?;
         return Ok(None);
+    }
+    if !coupling.restore(&saved) {
+        let message =
+            "the checkpoint holds bodies that this version cannot move; add --fresh to start over";
+        return Err(Failure::Run(message.into()));
     }
     folder
         .rewind_report(state.clock.step)
@@ -224,12 +233,12 @@ fn simulate(job: &mut Job, progress: &RefCell<Progress>) -> Result<Outcome, RunE
         },
     );
     if !job.resumed {
-        recorder.start(&job.state, &().save())?;
+        recorder.start(&job.state, &job.coupling.save())?;
     }
     let mut run = Run {
         model: &job.scene.model,
         solver: &mut *job.solver,
-        coupling: &mut (),
+        coupling: &mut *job.coupling,
         max_step: job.scene.max_step,
         stop: &STOP,
     };

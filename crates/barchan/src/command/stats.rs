@@ -1,5 +1,6 @@
 //! `barchan stats`: figures about each frame.
 
+use super::info::body_line;
 use super::say::{grouped, out};
 use super::{Failure, FramesArg};
 use barchan_out::cache::{RunFolder, read_frame};
@@ -46,6 +47,9 @@ pub fn stats(args: &StatsArgs) -> Result<(), Failure> {
             out(&serde_json::to_string(&stats).expect("figures are JSON"));
         } else {
             out(&row(&stats));
+            for body in &stats.bodies {
+                out(&format!("{:15} {}", "", body_line(body)));
+            }
         }
     }
     if broken.is_empty() {

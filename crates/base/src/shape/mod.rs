@@ -8,12 +8,15 @@ mod distance_grid;
 mod heightfield;
 mod mesh;
 mod mesh_band;
+mod moments;
 mod primitive;
 mod sweep;
+mod tessellate;
 
 pub use distance_grid::{DistanceGrid, DistanceGridError, NodeBlock, SignedDistance};
 pub use heightfield::{Heightfield, HeightfieldError};
 pub use mesh::MeshShape;
+pub use moments::Moments;
 pub use sweep::Touch;
 
 use crate::{Bounds, Pose};

@@ -13,8 +13,10 @@ use arrow_ipc::{CompressionType, convert::try_fb_to_schema};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use barchan_base::column::{ColumnSpec, Kind};
 use barchan_sim::scene::{Compression, Scene};
+use barchan_sim::solids::BodyPlace;
 use barchan_sim::state::Particles;
 use glam::Vec3;
+use serde_json::json;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -45,10 +47,12 @@ pub struct FrameMeta {
     pub gravity: Vec3,
     /// Names of the materials, in the order of their indices.
     pub materials: Vec<String>,
+    /// Where the bodies are, in the order of the scene.
+    pub bodies: Vec<BodyPlace>,
 }
 
 impl FrameMeta {
-    /// The facts about frame `frame` of `scene`.
+    /// The facts about frame `frame` of `scene`, without the places of its bodies.
     pub fn of(scene: &Scene, frame: u32) -> Self {
         Self {
             frame,
@@ -63,6 +67,7 @@ impl FrameMeta {
                 .iter()
                 .map(|material| material.name.clone())
                 .collect(),
+            bodies: Vec::new(),
         }
     }
 
@@ -78,6 +83,7 @@ impl FrameMeta {
                 ("barchan.up", vector(self.up)),
                 ("barchan.gravity", vector(self.gravity)),
                 ("barchan.materials", self.materials.join("\n")),
+                ("barchan.bodies", json!(self.bodies).to_string()),
             ]
             .map(|(key, value)| (key.to_owned(), value)),
         )
@@ -104,6 +110,11 @@ impl FrameMeta {
                 .split('\n')
                 .map(str::to_owned)
                 .collect(),
+            // Frames of before bodies were recorded have none.
+            bodies: match get("barchan.bodies") {
+                Some(text) => serde_json::from_str(&text).ok()?,
+                None => Vec::new(),
+            },
         })
     }
 }
@@ -411,6 +422,15 @@ mod tests {
             up: Vec3::Y,
             gravity: Vec3::new(0.0, -9.81, 0.0),
             materials: vec!["sand".into(), "gravel".into()],
+            bodies: vec![BodyPlace {
+                name: "a \"crate\"\n".into(),
+                motion: "dynamic".into(),
+                position: [0.1, f32::MIN_POSITIVE, -0.0],
+                rotation: [0.0, 0.6, 0.0, 0.8],
+                center: [1.0 / 3.0, 2.0, 3.0],
+                velocity: [-1e-20, 0.0, 1e20],
+                spin: [0.0; 3],
+            }],
         };
         (meta, particles)
     }

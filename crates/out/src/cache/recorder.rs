@@ -9,6 +9,7 @@ use barchan_sim::checkpoint;
 use barchan_sim::clock::Clock;
 use barchan_sim::run::{RecordError, Recorder, StepLine};
 use barchan_sim::scene::{Compression, Scene};
+use barchan_sim::solids::BodyPlace;
 use barchan_sim::state::{Particles, State, Tally};
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -42,6 +43,7 @@ struct Job {
     tally: Tally,
     particles: Particles,
     memory: Vec<Column>,
+    bodies: Vec<BodyPlace>,
     coupling: Vec<u8>,
     lines: String,
     kind: JobKind,
@@ -150,6 +152,7 @@ impl<'a> CacheRecorder<'a> {
             tally: state.tally.clone(),
             particles: state.particles.clone(),
             memory: state.memory.clone(),
+            bodies: state.solids.places(),
             coupling: coupling.to_vec(),
             lines: std::mem::take(&mut self.lines),
             kind,
@@ -199,6 +202,7 @@ impl Writer {
             let meta = FrameMeta {
                 frame: job.clock.frame,
                 time: job.clock.time(),
+                bodies: job.bodies.clone(),
                 ..self.meta.clone()
             };
             // The checkpoint, synced after it, brings the frame's name to the disk too.

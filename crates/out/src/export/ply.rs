@@ -47,6 +47,7 @@ mod tests {
             up: Vec3::Y,
             gravity: Vec3::NEG_Y,
             materials: vec![],
+            bodies: Vec::new(),
         };
         let mut bytes = Vec::new();
         write(&mut bytes, &Frame { meta, particles }).unwrap();

@@ -7,6 +7,7 @@ pub use pile::{Pile, fit_pile};
 use crate::cache::Frame;
 use barchan_base::Bounds;
 use barchan_base::parallel::fold_chunks;
+use barchan_sim::solids::BodyPlace;
 use glam::{DVec3, Vec3};
 use serde::Serialize;
 
@@ -33,6 +34,9 @@ pub struct FrameStats {
     pub bounds_min: [f64; 3],
     /// Greatest coordinates of the centres [m].
     pub bounds_max: [f64; 3],
+    /// The bodies that can move.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bodies: Vec<BodyPlace>,
     /// The pile, where asked for and found.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub pile: Option<Pile>,
@@ -117,6 +121,13 @@ pub fn frame_stats(frame: &Frame) -> FrameStats {
         center_of_mass: centre.to_array(),
         bounds_min: array(sums.bounds.min),
         bounds_max: array(sums.bounds.max),
+        bodies: frame
+            .meta
+            .bodies
+            .iter()
+            .filter(|body| body.motion != "static")
+            .cloned()
+            .collect(),
         pile: None,
     }
 }
@@ -137,6 +148,7 @@ mod tests {
                 up: Vec3::Y,
                 gravity: Vec3::new(0.0, -10.0, 0.0),
                 materials: vec![],
+                bodies: Vec::new(),
             },
             particles,
         }

@@ -298,6 +298,7 @@ mod tests {
             up,
             gravity: -up,
             materials: vec![],
+            bodies: Vec::new(),
         };
         Frame { meta, particles }
     }

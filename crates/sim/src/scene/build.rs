@@ -2,29 +2,23 @@
 
 use super::builder::Builder;
 use super::document::{
-    BodyDoc, EmitDoc, FillDoc, InterpolationDoc, MaterialDoc, Method, SceneDoc, SeedingDoc,
-    SequenceDoc, SinkDoc, SolverDoc, TransferDoc,
+    EmitDoc, FillDoc, MaterialDoc, Method, SceneDoc, SeedingDoc, SinkDoc, SolverDoc, TransferDoc,
 };
 use super::preset::PRESETS;
 use super::problem::{Problem, Problems, suggest};
 use super::quantity::{Dimension, NotNegative, Quantity, Rate, Rule, Time};
 use super::read::{Read, Text};
-use super::shapes::pose;
 use super::{FlipSettings, Friction, Scene, Transfer, shapes::ShapeDoc};
-use crate::body::{Body, Form, Interpolation, MeshSequence, Track};
 use crate::model::{Air, Emitter, Fill, Interval, Material, Model, Sink};
 use barchan_base::sampling::Layout;
 use barchan_base::shape::Shape;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Gravity where the scene says nothing else [m/s²].
 const GRAVITY: f64 = 9.81;
 /// The highest frame number that file names can hold.
 const MOST_FRAMES: u64 = 999_999;
-/// The longest sequence of mesh files.
-const MOST_FILES: u64 = 100_000;
 
 impl Builder<'_> {
     /// Distance between particles: two to a cell's edge where the method has cells.
@@ -85,12 +79,7 @@ impl Builder<'_> {
         let fills: Vec<_> = doc.fill.iter().map(|doc| self.fill(doc)).collect();
         let emitters: Vec<_> = doc.emit.iter().map(|doc| self.emitter(doc)).collect();
         let sinks: Vec<_> = doc.sink.iter().map(|doc| self.sink(doc)).collect();
-        let bodies: Vec<_> = doc
-            .body
-            .iter()
-            .enumerate()
-            .map(|(i, doc)| self.body(doc, i))
-            .collect();
+        let bodies = self.bodies(doc);
         let up = self.up();
         Some(Model {
             up,
@@ -105,7 +94,7 @@ impl Builder<'_> {
             fills: fills.into_iter().collect::<Option<_>>()?,
             emitters: emitters.into_iter().collect::<Option<_>>()?,
             sinks: sinks.into_iter().collect::<Option<_>>()?,
-            bodies: bodies.into_iter().collect::<Option<_>>()?,
+            bodies: bodies?,
             air: doc.air.as_ref().map(|air| Air {
                 density: air.density.si,
                 viscosity: air.viscosity.si,
@@ -153,114 +142,6 @@ impl Builder<'_> {
             shape: shape?,
             active: active?,
         })
-    }
-
-    fn body(&mut self, doc: &BodyDoc, index: usize) -> Option<Body> {
-        let form = match (&doc.shape, &doc.sequence) {
-            (Some(shape), None) => {
-                let shape = Arc::new(shape.build(self)?);
-                if doc.keyframes.is_empty() {
-                    Form::Static(shape)
-                } else {
-                    Form::Keyframed(shape, self.track(doc)?)
-                }
-            }
-            (None, Some(sequence)) if doc.keyframes.is_empty() => {
-                Form::Sequence(self.sequence(sequence)?)
-            }
-            (None, Some(_)) => {
-                let problem = Problem::new(
-                    doc.span.clone(),
-                    "a body with a sequence cannot have keyframes too",
-                );
-                return self.none(problem.help(
-                    "move the meshes in the files, or place them with the sequence's at and rotate",
-                ));
-            }
-            _ => {
-                let problem = Problem::new(
-                    doc.span.clone(),
-                    "a body needs either a shape or a sequence",
-                );
-                return self.none(problem.help("for example shape = \"ground\""));
-            }
-        };
-        Some(Body {
-            name: doc
-                .name
-                .as_ref()
-                .map_or_else(|| format!("body {index}"), |name| name.value.clone()),
-            form,
-            friction: doc.friction.si as f32,
-            restitution: doc
-                .restitution
-                .as_ref()
-                .map(|restitution| restitution.si as f32),
-        })
-    }
-
-    fn track(&mut self, doc: &BodyDoc) -> Option<Track> {
-        for pair in doc.keyframes.windows(2) {
-            if pair[1].time.si <= pair[0].time.si {
-                let message = format!(
-                    "a keyframe must be later than the one before it ({} s)",
-                    pair[0].time.si
-                );
-                return self.none(Problem::new(pair[1].time.span.clone(), message));
-            }
-        }
-        let keys: Vec<_> = doc
-            .keyframes
-            .iter()
-            .map(|key| (key.time.si, pose(&key.at, &key.rotate)))
-            .collect();
-        let interpolation = match doc.interpolation {
-            InterpolationDoc::Smooth => Interpolation::Smooth,
-            InterpolationDoc::Linear => Interpolation::Linear,
-        };
-        Some(Track::new(&keys, interpolation))
-    }
-
-    fn sequence(&mut self, doc: &SequenceDoc) -> Option<MeshSequence> {
-        let pattern = &doc.files.value;
-        let digits = pattern.chars().filter(|c| *c == '#').count();
-        let run = "#".repeat(digits);
-        if digits == 0 || !pattern.contains(&run) {
-            let problem = Problem::new(
-                doc.files.span.clone(),
-                "the name of a sequence needs one run of # for its number",
-            );
-            return self.none(problem.help("for example blade_####.obj"));
-        }
-        if doc.last.0 < doc.first.0 || doc.last.0 - doc.first.0 >= MOST_FILES {
-            let message = format!(
-                "\"last\" ({}) must be from \"first\" ({}) on, and at most {MOST_FILES} files",
-                doc.last.0, doc.first.0
-            );
-            return self.none(Problem::new(doc.span.clone(), message));
-        }
-        let mut files: Vec<PathBuf> = Vec::new();
-        for number in doc.first.0..=doc.last.0 {
-            let file = Text {
-                value: pattern.replace(&run, &format!("{number:0digits$}")),
-                span: doc.files.span.clone(),
-            };
-            self.read_file(&file)?;
-            files.push(self.folder.join(file.value));
-        }
-        let sequence = MeshSequence {
-            files,
-            fps: doc.fps.as_ref().map_or(self.fps, |fps| fps.si),
-            start: doc.start.si,
-            pose: pose(&doc.at, &doc.rotate),
-            scale: doc.scale.si as f32,
-            cell: doc.cell.as_ref().map(|cell| cell.si as f32),
-            resolution: self.resolution,
-        };
-        match sequence.load(0) {
-            Ok(_) => Some(sequence),
-            Err(error) => self.none(Problem::new(doc.files.span.clone(), error.to_string())),
-        }
     }
 }
 

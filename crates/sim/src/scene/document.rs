@@ -1,8 +1,8 @@
 //! The scene file, key by key. These doc comments are what `barchan schema` and editors show.
 
 use super::quantity::{
-    Acceleration, Acute, Angle, Density, Frequency, Length, NotNegative, Positive, Pressure,
-    Quantity, Rate, Ratio, Speed, Time, Triple, Unit, UpToStraight, Viscosity,
+    Acceleration, Acute, Angle, Density, Frequency, Length, Mass, NotNegative, Positive, Pressure,
+    Quantity, Rate, Ratio, Speed, Spin, Time, Triple, Unit, UpToStraight, Viscosity,
 };
 use super::read::{Count, Text};
 use super::shapes::ShapeDoc;
@@ -38,6 +38,8 @@ table! {
         sink: Vec<SinkDoc>,
         /// Solids that material meets.
         body: Vec<BodyDoc>,
+        /// What ties dynamic bodies to each other or to the world.
+        joint: Vec<JointDoc>,
         /// Air that brakes and carries free grains; left out, they fly in a vacuum.
         air: Option<AirDoc>,
         /// How frames and checkpoints are kept.
@@ -188,10 +190,13 @@ table! {
 }
 
 table! {
-    /// A solid. It has a shape, or a sequence of mesh files; it stands still unless it has keyframes or a sequence.
+    /// A solid. It has a shape, or a sequence of mesh files; it stands still unless it has keyframes, a sequence, or is
+    /// dynamic.
     pub struct BodyDoc {
-        /// Its name in reports.
+        /// Its name in reports and for joints.
         name: Option<Text>,
+        /// How it moves; left out, it stands still or follows its keyframes or its sequence.
+        motion: Option<MotionDoc>,
         /// Its shape.
         shape: Option<ShapeDoc>,
         /// Mesh files, one a frame: the solid moves and deforms from each to the next.
@@ -200,10 +205,67 @@ table! {
         keyframes: Vec<KeyframeDoc>,
         /// How it moves from keyframe to keyframe.
         interpolation: InterpolationDoc = InterpolationDoc::Smooth,
-        /// Coefficient of Coulomb friction.
+        /// Density of a dynamic body; its shape gives the mass and how it resists turning.
+        density: Option<Quantity<Density, Positive>>,
+        /// Mass of a dynamic body, in place of its density.
+        mass: Option<Quantity<Mass, Positive>>,
+        /// Velocity of a dynamic body's centre of mass at the start.
+        velocity: Option<Triple<Speed>>,
+        /// Angular velocity of a dynamic body at the start, about x, y and z.
+        spin: Option<Triple<Spin>>,
+        /// Coefficient of Coulomb friction; between two bodies, the mean of theirs.
         friction: Quantity<Ratio, NotNegative> = Quantity::of(0.6),
-        /// Part of the speed that a grain keeps when it bounces off; the material's own if left out.
+        /// Part of the speed that a grain keeps when it bounces off; the material's own if left out. Between two
+        /// bodies, the mean of theirs, where left out counts as 0.
         restitution: Option<Quantity<Ratio, Unit>>,
+    }
+}
+
+keywords! {
+    /// How a body moves.
+    pub enum MotionDoc {
+        /// It stands still.
+        Static = "static",
+        /// It follows its keyframes and yields to nothing.
+        Keyframed = "keyframed",
+        /// It moves by force: gravity, material, other bodies, joints.
+        Dynamic = "dynamic",
+    }
+}
+
+table! {
+    /// What ties a dynamic body to another body or to the world. Places are those of time zero.
+    pub struct JointDoc {
+        /// What it lets free.
+        kind: JointKindDoc,
+        /// Name of a dynamic body.
+        body: Text,
+        /// Name of the body it is tied to; the world if left out.
+        to: Option<Text>,
+        /// Where it holds the body.
+        at: Triple<Length>,
+        /// Where a rope holds what it is tied to; needed for a rope only.
+        to_at: Option<Triple<Length>>,
+        /// Direction of a hinge.
+        axis: Option<Triple<Ratio>>,
+        /// Length of a rope; the distance between its ends at the start if left out.
+        length: Option<Quantity<Length, Positive>>,
+        /// When it lets go; never, if left out.
+        release: Option<Quantity<Time, NotNegative>>,
+    }
+}
+
+keywords! {
+    /// A kind of joint.
+    pub enum JointKindDoc {
+        /// The two places are never further apart than its length.
+        Rope = "rope",
+        /// The bodies turn about an axis through the place.
+        Hinge = "hinge",
+        /// The bodies turn about the place.
+        Ball = "ball",
+        /// The bodies move as one.
+        Fixed = "fixed",
     }
 }
 

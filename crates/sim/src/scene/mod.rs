@@ -1,5 +1,6 @@
 //! The scene file: read with every problem's place, checked, and turned into an immutable [`Scene`] in SI units.
 
+mod bodies;
 mod build;
 mod builder;
 mod document;
@@ -260,11 +261,84 @@ shape = { sphere = { radius = 0.5 } }
                 "until",
             ),
             ("body=[{shape={mesh={file='none.obj'}}}]", "none.obj"),
+            (
+                "body=[{shape={sphere={radius=1}},mass=1}]",
+                "dynamic body's",
+            ),
+            (
+                "body=[{shape={sphere={radius=1}},motion='dynamc'}]",
+                "cannot be",
+            ),
+            (
+                "body=[{shape={sphere={radius=1}},motion='keyframed'}]",
+                "needs keyframes",
+            ),
+            (
+                "body=[{shape={sphere={radius=1}},motion='dynamic'}]",
+                "density or a mass",
+            ),
+            (
+                "body=[{shape={sphere={radius=1}},motion='dynamic',mass=0}]",
+                "must be positive",
+            ),
+            (
+                "body=[{shape={sphere={radius=1}},motion='dynamic',mass=1,density=1}]",
+                "not both",
+            ),
+            (
+                "body=[{shape='ground',motion='dynamic',mass=1}]",
+                "no volume or no end",
+            ),
+            (
+                "body=[{shape={sphere={radius=1}},motion='dynamic',mass=1,keyframes=[{time=0}]}]",
+                "cannot have keyframes",
+            ),
+            (
+                "body=[{shape={sphere={radius=1}},motion='dynamic',mass=1e-42}]",
+                "too light",
+            ),
         ] {
             let found = messages(MINIMAL, &[change]);
             assert!(
                 found.len() == 1 && found[0].contains(reason),
                 "{change}: {found:?}"
+            );
+        }
+        for (joint, reason) in [
+            ("{kind='ball',body='bal',at=[0,0,0]}", "no body \"bal\""),
+            (
+                "{kind='ball',body='ball',to='flor',at=[0,0,0]}",
+                "no body \"flor\"",
+            ),
+            (
+                "{kind='ball',body='floor',at=[0,0,0]}",
+                "not a dynamic body",
+            ),
+            (
+                "{kind='ball',body='ball',to='ball',at=[0,0,0]}",
+                "tied to itself",
+            ),
+            (
+                "{kind='ball',body='ball',at=[0,0,0],length=1}",
+                "no \"length\"",
+            ),
+            ("{kind='hinge',body='ball',at=[0,0,0]}", "needs an axis"),
+            (
+                "{kind='hinge',body='ball',at=[0,0,0],axis=[0,0,0]}",
+                "needs an axis",
+            ),
+            ("{kind='rope',body='ball',at=[0,0,0]}", "other end"),
+            (
+                "{kind='rope',body='ball',at=[0,0,0],to_at=[0,0,0]}",
+                "at one place",
+            ),
+        ] {
+            let bodies = "body=[{name='floor',shape='ground'},\
+                {name='ball',motion='dynamic',density=500,shape={sphere={radius=1,at=[0,5,0]}}}]";
+            let found = messages(MINIMAL, &[bodies, &format!("joint=[{joint}]")]);
+            assert!(
+                found.len() == 1 && found[0].contains(reason),
+                "{joint}: {found:?}"
             );
         }
         let empty = MINIMAL.split("[[fill]]").next().unwrap();

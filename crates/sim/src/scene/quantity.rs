@@ -40,6 +40,10 @@ dimensions! {
     Angle, "an angle", ["deg" = DEGREE, "°" = DEGREE, "rad" = 1.0];
     /// Kilograms a cubic metre.
     Density, "a density", ["kg/m3" = 1.0, "kg/m³" = 1.0, "g/cm3" = 1e3, "g/cm³" = 1e3, "kg/l" = 1e3, "t/m3" = 1e3];
+    /// Kilograms.
+    Mass, "a mass", ["kg" = 1.0, "g" = 1e-3, "mg" = 1e-6, "t" = 1e3];
+    /// Degrees a second outside, radians a second inside.
+    Spin, "an angular speed", ["deg/s" = DEGREE, "°/s" = DEGREE, "rad/s" = 1.0, "rpm" = 6.0 * DEGREE];
     /// Metres a second.
     Speed, "a speed", ["m/s" = 1.0, "cm/s" = 1e-2, "mm/s" = 1e-3, "km/h" = 1.0 / 3.6];
     /// Metres a second squared.

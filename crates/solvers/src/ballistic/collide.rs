@@ -3,9 +3,11 @@
 use super::ChunkReport;
 use super::flight::Flight;
 use crate::material::contact::bounce;
+use barchan_base::parallel::fold_chunks;
 use barchan_base::shape::Touch;
 use barchan_sim::model::Model;
 use barchan_sim::solids::{Solid, Solids};
+use barchan_sim::state::Particles;
 use glam::Vec3;
 
 /// Touches of one grain in one step; after that the body it touched last takes it along until the next.
@@ -32,6 +34,8 @@ pub(super) struct Collider<'a> {
     solids: &'a [Solid],
     restitutions: Vec<f32>,
     dt: f32,
+    /// Mass [kg] of all grains that meet each body in this step; counted for dynamic bodies only.
+    met: Vec<f32>,
 }
 
 /// The solids that a grain can meet in a step.
@@ -71,6 +75,43 @@ impl<'a> Collider<'a> {
                 .map(|material| material.restitution as f32)
                 .collect(),
             dt,
+            met: vec![0.0; solids.all().len()],
+        }
+    }
+
+    /// Weighs the grains that will meet each dynamic body.
+    pub fn weigh(&mut self, particles: &Particles, flights: &[Flight]) {
+        for (body, solid) in self.solids.iter().enumerate() {
+            if solid.inertia().inverse_mass == 0.0 {
+                continue;
+            }
+            let mass = |grain: usize| {
+                let (from, radius) = (particles.position[grain], particles.radius[grain]);
+                let flight = &flights[particles.material[grain] as usize];
+                let (way, _) = flight.after(particles.velocity[grain], self.dt);
+                let reach = radius + way.length();
+                // Written so that NaN meets nothing.
+                let near = solid.bounds().distance_squared(from) <= reach * reach;
+                match near && solid.sweep(from, from + way, radius, 0.0).is_some() {
+                    true => f64::from(particles.mass[grain]),
+                    false => 0.0,
+                }
+            };
+            let sum = |range: std::ops::Range<usize>| range.map(mass).sum();
+            self.met[body] = fold_chunks(particles.len(), 0.0, sum, |a, b| a + b) as f32;
+        }
+    }
+
+    /// The part of an impulse that a grain at `point` gives to its share of a body, of what it would give to a wall.
+    /// `momentum` is what a wall would take.
+    fn share(&self, body: usize, grain: &Grain, momentum: Vec3) -> f32 {
+        let inertia = self.solids[body].inertia();
+        match momentum.try_normalize() {
+            Some(direction) if inertia.inverse_mass > 0.0 => {
+                let met = self.met[body].max(grain.mass);
+                1.0 / (1.0 + met * inertia.yielding(grain.position, direction))
+            }
+            _ => 1.0,
         }
     }
 
@@ -129,7 +170,7 @@ impl<'a> Collider<'a> {
         if near.overlaps {
             self.push_out(grain, near.mask, 0.0, report);
         }
-        let (mut begin, mut last) = (0.0, 0);
+        let (mut begin, mut last, mut passed) = (0.0, 0, 0);
         let mut mode = Mode::Free;
         for _ in 0..MOST_TOUCHES {
             let time = self.dt * (1.0 - begin);
@@ -145,6 +186,7 @@ impl<'a> Collider<'a> {
             // A moving body may have batted it further than it could have gone by itself.
             if grain.position.distance(near.from) + way.length() > near.way {
                 near = self.near(grain.position, grain.radius, way.length());
+                near.mask &= !passed;
             }
             let Some((body, touch)) =
                 self.first_touch(grain.position, way, (radius, begin), near.mask)
@@ -160,13 +202,22 @@ impl<'a> Collider<'a> {
             begin += (1.0 - begin) * touch.fraction;
             mode = self.touch(grain, (body, touch), flight, (begin, mode), report);
             last = body;
+            // A body that gives way is not where it seems to be: for the rest of the step the grain does not see it,
+            // nor, beyond 64 solids, those that share its bit.
+            let solid = &self.solids[body];
+            if solid.inertia().inverse_mass > 0.0
+                && (grain.velocity - solid.velocity(grain.position)).dot(touch.normal) < 0.0
+            {
+                near.mask &= !bit(body);
+                passed |= bit(body);
+            }
         }
         // Wedged: for the rest of the step it goes where the body it touched last goes.
         report.held += 1;
         let carried = self.solids[last].carry(grain.position, begin);
         let after = self.solids[last].velocity(carried);
         grain.position = carried;
-        self.change(grain, last, after, report);
+        self.change(grain, last, (grain.velocity, after), report);
         self.push_out(grain, near.mask, 1.0, report);
     }
 
@@ -205,7 +256,7 @@ impl<'a> Collider<'a> {
                 .restitution
                 .unwrap_or(self.restitutions[grain.material as usize]);
             let after = wall + bounce(relative, touch.normal, restitution, solid.friction);
-            self.change(grain, body, after, report);
+            self.change(grain, body, (grain.velocity, after), report);
             return Mode::Free;
         }
         // In contact the pull of the rest of the step acts at once: the body takes its normal part, friction the rest.
@@ -216,14 +267,26 @@ impl<'a> Collider<'a> {
         let after = wall + bounce(kicked - wall, touch.normal, 0.0, solid.friction);
         // The speed changes evenly on the way, as on a parabola: the mean is what moves the grain.
         let before = wall + relative + touch.normal * approach.max(0.0);
-        report.push(body, grain.position, (kicked - after) * grain.mass);
-        grain.velocity = after;
-        Mode::Contact(0.5 * (before + after))
+        self.change(grain, body, (kicked, after), report);
+        Mode::Contact(0.5 * (before + grain.velocity))
     }
 
-    fn change(&self, grain: &mut Grain, body: usize, after: Vec3, report: &mut ChunkReport) {
-        report.push(body, grain.position, (grain.velocity - after) * grain.mass);
-        grain.velocity = after;
+    /// Changes the velocity from `before` to `after`, as far as the body holds against it, which takes the difference.
+    fn change(
+        &self,
+        grain: &mut Grain,
+        body: usize,
+        (before, after): (Vec3, Vec3),
+        report: &mut ChunkReport,
+    ) {
+        let momentum = (before - after) * grain.mass;
+        let share = self.share(body, grain, momentum);
+        report.impulses.push(body, grain.position, momentum * share);
+        grain.velocity = if share < 1.0 {
+            before.lerp(after, share)
+        } else {
+            after
+        };
     }
 
     /// Moves a grain out of what it overlaps at a moment of the step (0 or 1), and takes away the speed into it.
@@ -246,7 +309,7 @@ impl<'a> Collider<'a> {
                     let wall = solid.velocity(grain.position);
                     let after =
                         wall + bounce(grain.velocity - wall, surface.normal, 0.0, solid.friction);
-                    self.change(grain, body, after, report);
+                    self.change(grain, body, (grain.velocity, after), report);
                 }
                 moved = true;
             }

@@ -7,19 +7,21 @@
 //! 2. a slower one is in contact: its normal velocity is taken by the body, friction acts on what is left, and it
 //!    slides on. Below the friction angle it stops dead.
 //!
+//! Dynamic bodies take up what grains lose. All grains that meet such a body in a step share it by their masses: each
+//! meets its part of the body, so that a light body under many grains is pushed, not fired.
+//!
 //! It is the gas phase of the hybrid method and the free flight of fine grains.
 
 mod collide;
 mod flight;
 
 use barchan_base::parallel::CHUNK;
-use barchan_sim::coupling::Impulse;
+use barchan_sim::coupling::Impulses;
 use barchan_sim::model::Model;
 use barchan_sim::solids::Solids;
 use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
 use barchan_sim::state::State;
 use flight::Flight;
-use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
 /// The longest step [s]: at 10 ms a parabola bends by half a millimetre between the ends of its chord.
@@ -44,13 +46,13 @@ pub(crate) struct ChunkReport {
     contacts: u64,
     held: u64,
     lost: Vec<usize>,
-    /// Impulse and angular impulse on each body.
-    impulses: Vec<(DVec3, DVec3)>,
+    impulses: Impulses,
 }
 
 impl Solver for Ballistic {
     fn max_dt(&self, model: &Model, state: &State) -> f64 {
-        let turn = Solids::turn_within(model, state.clock.time(), LONGEST_STEP);
+        let turn = Solids::turn_within(model, state.clock.time(), LONGEST_STEP)
+            .max(state.solids.fastest_spin() * LONGEST_STEP as f32);
         LONGEST_STEP * f64::from((MOST_TURN / turn).min(1.0))
     }
 
@@ -63,7 +65,9 @@ impl Solver for Ballistic {
         let State {
             particles, solids, ..
         } = state;
-        let collider = collide::Collider::new(model, solids, dt as f32);
+        let mut collider = collide::Collider::new(model, solids, dt as f32);
+        collider.weigh(particles, &flights);
+        let none = Impulses::new(solids);
         let (radii, masses, materials) = (&particles.radius, &particles.mass, &particles.material);
 
         // Chunk by chunk, each grain on its own.
@@ -74,7 +78,7 @@ impl Solver for Ballistic {
             .enumerate()
             .map(|(chunk, (positions, velocities))| {
                 let first = chunk * CHUNK;
-                let mut report = ChunkReport::new(model.bodies.len());
+                let mut report = ChunkReport::new(none.clone());
                 for (i, (position, velocity)) in positions.iter_mut().zip(velocities).enumerate() {
                     let grain = first + i;
                     let flight = &flights[materials[grain] as usize];
@@ -92,7 +96,7 @@ impl Solver for Ballistic {
                 report
             })
             .collect_into_vec(&mut self.chunks);
-        Ok(self.summary(model.bodies.len()))
+        Ok(self.summary(none))
     }
 
     fn cost(&self) -> Cost {
@@ -107,9 +111,9 @@ impl Solver for Ballistic {
 }
 
 impl ChunkReport {
-    fn new(bodies: usize) -> Self {
+    fn new(impulses: Impulses) -> Self {
         Self {
-            impulses: vec![Default::default(); bodies],
+            impulses,
             ..Default::default()
         }
     }
@@ -127,27 +131,12 @@ impl ChunkReport {
         self.kinetic_energy += 0.5 * f64::from(grain.mass) * f64::from(speed_squared);
         self.max_speed_squared = self.max_speed_squared.max(speed_squared);
     }
-
-    /// Notes that a body took momentum from a grain at `point`.
-    fn push(&mut self, body: usize, point: Vec3, momentum: Vec3) {
-        let (linear, angular) = &mut self.impulses[body];
-        *linear += momentum.as_dvec3();
-        *angular += point.as_dvec3().cross(momentum.as_dvec3());
-    }
 }
 
 impl Ballistic {
     /// Adds up the chunks in their order.
-    fn summary(&self, bodies: usize) -> StepReport {
-        let mut report = StepReport {
-            impulses: (0..bodies)
-                .map(|body| Impulse {
-                    body,
-                    ..Default::default()
-                })
-                .collect(),
-            ..Default::default()
-        };
+    fn summary(&self, mut impulses: Impulses) -> StepReport {
+        let mut report = StepReport::default();
         let (mut contacts, mut held) = (0, 0);
         for chunk in &self.chunks {
             report.kinetic_energy += chunk.kinetic_energy;
@@ -157,11 +146,9 @@ impl Ballistic {
             report.lost.extend(&chunk.lost);
             contacts += chunk.contacts;
             held += chunk.held;
-            for (total, (linear, angular)) in report.impulses.iter_mut().zip(&chunk.impulses) {
-                total.linear += *linear;
-                total.angular += *angular;
-            }
+            impulses.add(&chunk.impulses);
         }
+        report.impulses = impulses.into_sums();
         report.measures = vec![("contacts", contacts as f64), ("held", held as f64)];
         report
     }
