@@ -210,13 +210,18 @@ impl BlockGrid {
     }
 }
 
+/// True where a point, in cells, is near enough to the origin to have a cell; false for what is not a number.
+#[inline]
+pub fn is_on_grid(point: Vec3) -> bool {
+    point.is_finite() && point.abs().max_element() < (MOST_CELL - 8) as f32
+}
+
 fn distinct_blocks(points: &[Vec3], inverse: f32) -> Vec<u64> {
     let mut keys = Vec::new();
     let mut last = u64::MAX;
     for point in points {
         let cell = point * inverse;
-        // Comparing this way leaves out what is not a number.
-        if !(cell.abs().max_element() < (MOST_CELL - 8) as f32) {
+        if !is_on_grid(cell) {
             continue;
         }
         let key = key_of(block_of(cell.floor().as_ivec3()));

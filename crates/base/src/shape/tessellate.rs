@@ -76,13 +76,13 @@ impl Net {
     fn mesh(&self, shape: &Shape) -> Option<Mesh> {
         let mut vertices = Vec::new();
         let mut vertex_of = vec![u32::MAX; self.distances.len()];
-        for i in 0..self.distances.len() {
+        for (i, number) in vertex_of.iter_mut().enumerate() {
             let cell = self.node(i);
             if cell.cmpge(self.counts - 1).any() {
                 continue;
             }
             if let Some(vertex) = self.vertex(cell, shape) {
-                vertex_of[i] = u32::try_from(vertices.len()).ok()?;
+                *number = u32::try_from(vertices.len()).ok()?;
                 vertices.push(vertex);
             }
         }

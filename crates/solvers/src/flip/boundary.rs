@@ -225,35 +225,65 @@ fn sample_block(field: &Field, solids: &[Solid], block: usize) -> Option<Near> {
         for axis in 0..3 {
             near.open[axis][local] = shut(open_face(&nearest, axis, place(local)));
         }
-        for (&body, distances) in close.iter().zip(&distances) {
-            let area = wall_area(distances, place(local));
-            if area.length_squared() > 1e-4 {
-                near.walls.push(Wall {
-                    cell: (block * CELLS + local) as u32,
-                    body: body as u32,
-                    area,
-                    friction: solids[body].friction,
-                    velocity: solids[body].velocity(field.center(block, local)),
-                });
-            }
-        }
+    }
+    let sampled = Sampled {
+        field,
+        solids,
+        block,
+        close: &close,
+        distances: &distances,
+    };
+    for local in 0..CELLS {
+        sampled.walls(local, &mut near.walls);
         for axis in (0..3).filter(|axis| near.open[*axis][local] == 0.0) {
-            let corner = corner_index(place(local));
-            let (n, _) = distances
-                .iter()
-                .enumerate()
-                .min_by(|a, b| a.1[corner].total_cmp(&b.1[corner]))?;
-            let mut at = field.center(block, local);
-            at[axis] -= 0.5 * field.dx;
-            near.closed.push(Closed {
-                cell: (block * CELLS + local) as u32,
-                axis: axis as u8,
-                body: close[n] as u32,
-                speed: solids[close[n]].velocity(at)[axis],
-            });
+            near.closed.push(sampled.closed(local, axis));
         }
     }
     Some(near)
+}
+
+/// The solids close to a block.
+struct Sampled<'a> {
+    field: &'a Field,
+    solids: &'a [Solid],
+    block: usize,
+    close: &'a [usize],
+    distances: &'a [Distances],
+}
+
+impl Sampled<'_> {
+    /// The pieces of wall in a cell.
+    fn walls(&self, local: usize, walls: &mut Vec<Wall>) {
+        for (&body, distances) in self.close.iter().zip(self.distances) {
+            let area = wall_area(distances, place(local));
+            if area.length_squared() > 1e-4 {
+                let solid = &self.solids[body];
+                walls.push(Wall {
+                    cell: (self.block * CELLS + local) as u32,
+                    body: body as u32,
+                    area,
+                    friction: solid.friction,
+                    velocity: solid.velocity(self.field.center(self.block, local)),
+                });
+            }
+        }
+    }
+
+    /// The lower face of a cell, closed by the solid that reaches furthest over it.
+    fn closed(&self, local: usize, axis: usize) -> Closed {
+        let corner = corner_index(place(local));
+        let nearest = (0..self.close.len())
+            .min_by(|a, b| self.distances[*a][corner].total_cmp(&self.distances[*b][corner]));
+        let body = nearest.map_or(0, |n| self.close[n]);
+        let mut at = self.field.center(self.block, local);
+        at[axis] -= 0.5 * self.field.dx;
+        Closed {
+            cell: (self.block * CELLS + local) as u32,
+            axis: axis as u8,
+            body: body as u32,
+            speed: self.solids[body].velocity(at)[axis],
+        }
+    }
 }
 
 fn shut(open: f32) -> f32 {

@@ -20,8 +20,8 @@ use super::boundary::Boundary;
 use super::field::Field;
 use super::sweep::{BlockWork, Progress, Sweep};
 use barchan_base::grid::{CELLS, Halo, SharedFloats, block_of};
-use barchan_sim::coupling::Impulse;
-use glam::{DVec3, Vec3};
+use barchan_sim::coupling::Impulses;
+use glam::Vec3;
 use rayon::prelude::*;
 
 /// The most momentum between sweeps; more does not converge, since friction does not follow from a potential.
@@ -216,52 +216,32 @@ impl Coupled {
         &self.work
     }
 
-    /// What the material did to each body: pressure, friction, and what the closed faces stopped. `unit` is the mass of
-    /// a full cell [kg].
-    pub fn impulses(&self, bodies: usize, field: &Field, unit: f64) -> Vec<Impulse> {
-        let mut total = vec![(DVec3::ZERO, DVec3::ZERO); bodies];
+    /// Adds what the material did to the bodies by pressure and friction; `unit` is the mass of a full cell [kg].
+    pub fn push_bodies(&self, impulses: &mut Impulses, field: &Field, unit: f32) {
         let mut work: Vec<&BlockWork> = self.work.iter().collect();
         work.sort_by_key(|work| work.block);
         for work in work {
             for wall in &work.walls {
-                let impulse = (wall.friction_force() - wall.push(work)).as_dvec3() * unit;
-                let at = field.center(work.block, wall.local).as_dvec3();
-                let sum = &mut total[wall.body];
-                sum.0 += impulse;
-                sum.1 += at.cross(impulse);
+                let push = (wall.force - wall.push(work)) * unit;
+                impulses.push(wall.body, field.center(work.block, wall.local), push);
             }
         }
-        collect_impulses(total)
     }
 }
 
-/// Closes the faces that solids close: they move as the solid does. Returns what that took from the material, by body.
+/// Closes the faces that solids close: they move as the solid does, which takes what the material had more.
 pub(super) fn close_faces(
     field: &mut Field,
     boundary: &Boundary,
-    bodies: usize,
-    unit: f64,
-) -> Vec<Impulse> {
-    let mut total = vec![(DVec3::ZERO, DVec3::ZERO); bodies];
+    impulses: &mut Impulses,
+    unit: f32,
+) {
     for closed in boundary.closed() {
         let (cell, axis) = (closed.cell as usize, closed.axis as usize);
         let mut taken = Vec3::ZERO;
-        taken[axis] = field.mass[axis][cell] * (field.velocity[axis][cell] - closed.speed);
+        taken[axis] = field.mass[axis][cell] * (field.velocity[axis][cell] - closed.speed) * unit;
         field.velocity[axis][cell] = closed.speed;
-        let impulse = taken.as_dvec3() * unit;
-        let at = field.center(cell / CELLS, cell % CELLS).as_dvec3();
-        let sum = &mut total[closed.body as usize];
-        sum.0 += impulse;
-        sum.1 += at.cross(impulse);
+        let at = field.center(cell / CELLS, cell % CELLS);
+        impulses.push(closed.body as usize, at, taken);
     }
-    collect_impulses(total)
-}
-
-fn collect_impulses(total: Vec<(DVec3, DVec3)>) -> Vec<Impulse> {
-    let impulse = |(body, (linear, angular)): (usize, (DVec3, DVec3))| Impulse {
-        body,
-        linear,
-        angular,
-    };
-    total.into_iter().enumerate().map(impulse).collect()
 }

@@ -29,7 +29,7 @@ impl Extension {
         known: impl Fn(usize, usize) -> bool + Sync,
     ) {
         let cells = grid.len() * CELLS;
-        for axis in 0..3 {
+        for (axis, faces) in faces.iter_mut().enumerate() {
             self.layer.clear();
             self.layer.resize(grid.cells(), UNKNOWN);
             self.layer[..cells]
@@ -41,7 +41,7 @@ impl Extension {
                     }
                 });
             for layer in 1..=LAYERS {
-                self.add_layer(grid, &mut faces[axis], layer);
+                self.add_layer(grid, faces, layer);
             }
         }
     }

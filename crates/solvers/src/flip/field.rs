@@ -1,6 +1,6 @@
 //! The grid of a step: which blocks there are, which particles are in them, and what its faces and cells hold.
 
-use barchan_base::grid::{BlockGrid, CELLS, MOST_CELL, block_of, key_of, local_of};
+use barchan_base::grid::{BlockGrid, CELLS, block_of, is_on_grid, key_of, local_of};
 use barchan_base::parallel;
 use barchan_sim::state::Particles;
 use glam::{IVec3, Vec3};
@@ -144,11 +144,6 @@ impl Field {
     pub fn corner(&self, block: usize) -> Vec3 {
         self.grid.origin(block).as_vec3() * self.dx
     }
-
-    /// True for the block that stands for everywhere else.
-    pub fn is_outside(&self, cell: usize) -> bool {
-        cell >= self.grid.len() * CELLS
-    }
 }
 
 fn find_cells(grid: &BlockGrid, points: &[Vec3], inverse: f32, cells: &mut [u32]) {
@@ -157,8 +152,7 @@ fn find_cells(grid: &BlockGrid, points: &[Vec3], inverse: f32, cells: &mut [u32]
     let (mut last, mut first) = (IVec3::MAX, nowhere);
     for (point, to) in points.iter().zip(cells) {
         let cell = point * inverse;
-        // Comparing this way refuses what is not a number.
-        if !(cell.abs().max_element() < (MOST_CELL - 8) as f32) {
+        if !is_on_grid(cell) {
             *to = nowhere;
             continue;
         }

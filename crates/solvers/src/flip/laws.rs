@@ -26,43 +26,12 @@ pub(super) fn block_work(
     step: &StepInfo,
     block: usize,
 ) -> BlockWork {
-    let halo = Halo::<1>::new();
-    let around = field.grid.around(block);
-    let mut open = [[1.0; SEEN]; 3];
-    let mut mobility = [[0.0; SEEN]; 3];
-    let mut arrival = [[0.0; SEEN]; 3];
-    let near = around.iter().any(|block| boundary.is_near(*block as usize));
-    for axis in 0..3 {
-        if near {
-            halo.gather(around, &mut open[axis], |cell| boundary.open(axis, cell));
-        }
-        let mass = &field.mass[axis];
-        let before = &field.before[axis];
-        halo.gather(around, &mut arrival[axis], |cell| before[cell]);
-        halo.gather(around, &mut mobility[axis], |cell| {
-            if mass[cell] > 0.0 {
-                1.0 / mass[cell].max(LEAST_MASS)
-            } else {
-                0.0
-            }
-        });
-    }
-    let mut active = [false; SEEN];
-    halo.gather(around, &mut active, |cell| field.active[cell]);
-    let mut air = [false; SEEN];
-    halo.gather(around, &mut air, |cell| {
-        !field.active[cell] && !field.solid[cell]
-    });
-    close_idle_faces(&mut mobility, &open, &active);
-    let cut = open.iter().flatten().any(|open| *open < 1.0);
+    let view = View::gather(field, boundary, block);
     let setup = Setup {
         field,
         step,
         block,
-        mobility: &mobility,
-        open: &open,
-        arrival: &arrival,
-        air: &air,
+        view: &view,
     };
     let mut laws = [CellLaw::IDLE; CELLS];
     for (local, law) in laws.iter_mut().enumerate() {
@@ -83,14 +52,59 @@ pub(super) fn block_work(
             *stress = Stress::ZERO;
         }
     }
+    let cut = view.open.iter().flatten().any(|open| *open < 1.0);
     BlockWork {
         block,
         before: stress,
         stress,
         laws,
-        mobility,
-        open: cut.then(|| Box::new(open)),
+        mobility: view.mobility,
+        open: cut.then(|| Box::new(view.open)),
         walls,
+    }
+}
+
+/// A block and what lies about it.
+struct View {
+    /// Open parts of the faces, 1 / their mass, and how fast material arrived at them.
+    open: [[f32; SEEN]; 3],
+    mobility: [[f32; SEEN]; 3],
+    arrival: [[f32; SEEN]; 3],
+    /// Cells that are neither solid nor filled enough to carry anything.
+    air: [bool; SEEN],
+}
+
+impl View {
+    fn gather(field: &Field, boundary: &Boundary, block: usize) -> Self {
+        let halo = Halo::<1>::new();
+        let around = field.grid.around(block);
+        let mut view = Self {
+            open: [[1.0; SEEN]; 3],
+            mobility: [[0.0; SEEN]; 3],
+            arrival: [[0.0; SEEN]; 3],
+            air: [false; SEEN],
+        };
+        let near = around.iter().any(|block| boundary.is_near(*block as usize));
+        for axis in 0..3 {
+            if near {
+                halo.gather(around, &mut view.open[axis], |cell| {
+                    boundary.open(axis, cell)
+                });
+            }
+            let (mass, before) = (&field.mass[axis], &field.before[axis]);
+            halo.gather(around, &mut view.arrival[axis], |cell| before[cell]);
+            halo.gather(around, &mut view.mobility[axis], |cell| match mass[cell] {
+                mass if mass > 0.0 => 1.0 / mass.max(LEAST_MASS),
+                _ => 0.0,
+            });
+        }
+        let mut active = [false; SEEN];
+        halo.gather(around, &mut active, |cell| field.active[cell]);
+        halo.gather(around, &mut view.air, |cell| {
+            !field.active[cell] && !field.solid[cell]
+        });
+        close_idle_faces(&mut view.mobility, &view.open, &active);
+        view
     }
 }
 
@@ -116,12 +130,7 @@ struct Setup<'a> {
     field: &'a Field,
     step: &'a StepInfo,
     block: usize,
-    mobility: &'a [[f32; SEEN]; 3],
-    open: &'a [[f32; SEEN]; 3],
-    /// How fast the material arrived.
-    arrival: &'a [[f32; SEEN]; 3],
-    /// Cells that are neither solid nor filled enough to carry anything.
-    air: &'a [bool; SEEN],
+    view: &'a View,
 }
 
 impl Setup<'_> {
@@ -129,38 +138,20 @@ impl Setup<'_> {
         let at = Halo::<1>::inner(local);
         let cell = self.block * CELLS + local;
         let field = self.field;
-        let mut stiff = 0.0;
-        let mut most = 0.0f32;
-        for axis in 0..3 {
-            let upper = at + STRIDE[axis];
-            let low = self.open[axis][at] * self.open[axis][at] * self.mobility[axis][at];
-            let high = self.open[axis][upper] * self.open[axis][upper] * self.mobility[axis][upper];
-            stiff += low + high;
-            most = most.max(low + high);
+        let (mut stiff, mut most) = (0.0, 0.0f32);
+        for (axis, stride) in STRIDE.into_iter().enumerate() {
+            let (open, mobility) = (&self.view.open[axis], &self.view.mobility[axis]);
+            let answer = |face: usize| open[face] * open[face] * mobility[face];
+            let both = answer(at) + answer(at + stride);
+            stiff += both;
+            most = most.max(both);
         }
         let mut edges = [Edges::NONE; 3];
         let mut edge_most = 0.0f32;
-        for (pair, &(a, b)) in PAIRS.iter().enumerate() {
-            let lanes: [f32; 4] = std::array::from_fn(|octant| {
-                let (i, j) = SIDES[pair][octant];
-                let edge = at + i * STRIDE[a] + j * STRIDE[b];
-                let faces = [
-                    (a, edge),
-                    (a, edge - STRIDE[b]),
-                    (b, edge),
-                    (b, edge - STRIDE[a]),
-                ];
-                let is_open = faces
-                    .iter()
-                    .all(|&(axis, face)| self.mobility[axis][face] > 0.0);
-                let share: f32 = faces
-                    .iter()
-                    .map(|&(axis, face)| self.mobility[axis][face])
-                    .sum();
-                edge_most = edge_most.max(if is_open { share } else { 0.0 });
-                f32::from(is_open)
-            });
-            edges[pair] = Edges::new(lanes);
+        for (pair, edges) in edges.iter_mut().enumerate() {
+            let shares = self.edge_shares(at, pair);
+            edge_most = shares.into_iter().fold(edge_most, f32::max);
+            *edges = Edges::new(shares.map(|share| f32::from(share > 0.0)));
         }
         let sine = field.sine[cell];
         let cosine = (1.0 - sine * sine).max(0.0).sqrt();
@@ -183,12 +174,31 @@ impl Setup<'_> {
         }
     }
 
+    /// How much the four faces about each edge of a pair of axes answer to stress; 0 where one of them does not.
+    fn edge_shares(&self, at: usize, pair: usize) -> [f32; 4] {
+        let (a, b) = PAIRS[pair];
+        SIDES[pair].map(|(i, j)| {
+            let edge = at + i * STRIDE[a] + j * STRIDE[b];
+            let [ua, ub] = [&self.view.mobility[a], &self.view.mobility[b]];
+            let faces = [
+                ua[edge],
+                ua[edge - STRIDE[b]],
+                ub[edge],
+                ub[edge - STRIDE[a]],
+            ];
+            match faces.iter().all(|mobility| *mobility > 0.0) {
+                true => faces.iter().sum(),
+                false => 0.0,
+            }
+        })
+    }
+
     /// How fast the cell may close [m/s]: not at all at the surface or where it is full.
     fn gap(&self, local: usize) -> f32 {
         let at = Halo::<1>::inner(local);
         let faces_air = STRIDE
             .iter()
-            .any(|stride| self.air[at - stride] || self.air[at + stride]);
+            .any(|stride| self.view.air[at - stride] || self.view.air[at + stride]);
         let field = self.field;
         let fill = smooth_fill(field, self.block, local);
         if faces_air || fill >= CLOSING_FILL {
@@ -200,7 +210,7 @@ impl Setup<'_> {
     /// Turns the strain rate so that the plane of shearing is one that Mohr and Coulomb's law lets slide: by half the
     /// friction angle against the spin, in proportion to how much of the motion is spin.
     fn turn(&self, at: usize, sine: f32, edges: &[Edges; 3]) -> Option<Mat3> {
-        let u = self.arrival;
+        let u = &self.view.arrival;
         // Slopes over the cell, in its units: slope[a][b] is that of component a along axis b.
         let mut slope = [[0.0f32; 3]; 3];
         for (axis, stride) in STRIDE.into_iter().enumerate() {
@@ -220,12 +230,10 @@ impl Setup<'_> {
             slope[0][2] - slope[2][0],
             slope[1][0] - slope[0][1],
         );
-        let mut rate = 0.0;
-        for a in 0..3 {
-            for b in 0..3 {
-                rate += (0.5 * (slope[a][b] + slope[b][a])).powi(2);
-            }
-        }
+        let pairs = (0..9).map(|i| (i / 3, i % 3));
+        let rate: f32 = pairs
+            .map(|(a, b)| (0.5 * (slope[a][b] + slope[b][a])).powi(2))
+            .sum();
         let spin = curl.length();
         let part = (spin / ((2.0 * rate).sqrt() + SLOW * self.step.push)).min(1.0);
         if part < 1e-3 {
@@ -247,12 +255,12 @@ impl Setup<'_> {
         let mut arrival = -wall.velocity;
         for axis in 0..3 {
             let upper = at + STRIDE[axis];
-            let (low, high) = (self.open[axis][at], self.open[axis][upper]);
+            let (low, high) = (self.view.open[axis][at], self.view.open[axis][upper]);
             let sum = (low + high).max(1e-6);
             weights[axis] = [low / sum, high / sum];
             stiff = stiff.max(
-                weights[axis][0].powi(2) * self.mobility[axis][at]
-                    + weights[axis][1].powi(2) * self.mobility[axis][upper],
+                weights[axis][0].powi(2) * self.view.mobility[axis][at]
+                    + weights[axis][1].powi(2) * self.view.mobility[axis][upper],
             );
             let there = self.field.grid.step(
                 self.block,

@@ -21,7 +21,7 @@ mod unknowns;
 use advance::Advance;
 use barchan_base::column::{self, ColumnSpec};
 use barchan_base::grid::CELLS;
-use barchan_sim::coupling::Impulse;
+use barchan_sim::coupling::Impulses;
 use barchan_sim::model::{Material, Model};
 use barchan_sim::scene::{FlipSettings, Transfer};
 use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
@@ -133,14 +133,15 @@ impl Solver for Flip {
     fn step(&mut self, model: &Model, state: &mut State, dt: f64) -> Result<StepReport, StepError> {
         self.lay_grid(model, state);
         self.particles_to_grid(model, state);
-        let mut impulses = self.push(model, dt);
+        let mut impulses = Impulses::new(&state.solids);
+        self.push(model, dt, &mut impulses);
         let measures = self.solve(model, state, dt, &mut impulses);
         self.extend();
         let moved = self.grid_to_particles(model, state, dt);
         Ok(StepReport {
             kinetic_energy: moved.kinetic_energy,
             max_speed: f64::from(moved.max_speed_squared.sqrt()),
-            impulses,
+            impulses: impulses.into_sums(),
             lost: self.lost(state),
             measures,
         })
@@ -169,7 +170,7 @@ impl Flip {
         let affine = self
             .is_affine()
             .then(|| state.particles.extra[AFFINE].entries::<Mat3>());
-        self.transfer.to_grid(
+        self.transfer.deposit(
             model,
             &state.particles,
             affine,
@@ -200,7 +201,7 @@ impl Flip {
     }
 
     /// Gravity, and solids that take the faces they close along.
-    fn push(&mut self, model: &Model, dt: f64) -> Vec<Impulse> {
+    fn push(&mut self, model: &Model, dt: f64, impulses: &mut Impulses) {
         let pull = model.gravity * dt as f32;
         for axis in 0..3 {
             (&mut self.field.velocity[axis], &self.field.mass[axis])
@@ -209,13 +210,13 @@ impl Flip {
                 .for_each(|(velocity, _)| *velocity += pull[axis]);
         }
         let unit = self.cell_mass(model);
-        close_faces(&mut self.field, &self.boundary, model.bodies.len(), unit)
+        close_faces(&mut self.field, &self.boundary, impulses, unit);
     }
 
     /// Mass of a full cell [kg].
-    fn cell_mass(&self, model: &Model) -> f64 {
+    fn cell_mass(&self, model: &Model) -> f32 {
         let density = model.materials.first().map_or(0.0, |first| first.density);
-        density * f64::from(model.resolution).powi(3)
+        (density * f64::from(model.resolution).powi(3)) as f32
     }
 
     /// Solves the grid for its new velocity; returns what there is to tell.
@@ -224,7 +225,7 @@ impl Flip {
         model: &Model,
         state: &mut State,
         dt: f64,
-        impulses: &mut [Impulse],
+        impulses: &mut Impulses,
     ) -> Vec<(&'static str, f64)> {
         self.unknowns.number(&self.field);
         match self.kind {
@@ -239,7 +240,7 @@ impl Flip {
         model: &Model,
         state: &State,
         dt: f64,
-        impulses: &mut [Impulse],
+        impulses: &mut Impulses,
     ) -> Vec<(&'static str, f64)> {
         let unit = self.pressure_unit(model, dt);
         self.remembered_pressure(state, unit);
@@ -284,16 +285,17 @@ impl Flip {
     }
 
     /// Adds what the pressure does to the bodies.
-    fn push_bodies(&self, model: &Model, impulses: &mut [Impulse]) {
+    fn push_bodies(&self, model: &Model, impulses: &mut Impulses) {
         let unit = self.cell_mass(model);
         for block in 0..self.field.grid.len() {
             for wall in self.boundary.walls(block) {
                 let cell = wall.cell as usize;
-                let push = wall.area.as_dvec3() * (-f64::from(self.pressure[cell]) * unit);
-                let at = self.field.center(block, cell % CELLS).as_dvec3();
-                let sum = &mut impulses[wall.body as usize];
-                sum.linear += push;
-                sum.angular += at.cross(push);
+                let push = wall.area * (-self.pressure[cell] * unit);
+                impulses.push(
+                    wall.body as usize,
+                    self.field.center(block, cell % CELLS),
+                    push,
+                );
             }
         }
     }
@@ -304,7 +306,7 @@ impl Flip {
         model: &Model,
         state: &mut State,
         dt: f64,
-        impulses: &mut [Impulse],
+        impulses: &mut Impulses,
     ) -> Vec<(&'static str, f64)> {
         let memory = Memory::new(&state.memory, dt);
         let pull = model.gravity * dt as f32;
@@ -319,15 +321,8 @@ impl Flip {
             laws::block_work(field, boundary, &memory, &step, block)
         });
         let solved = self.coupled.solve(&mut self.field, &step);
-        let bodies = model.bodies.len();
         let unit = self.cell_mass(model);
-        for (sum, more) in impulses
-            .iter_mut()
-            .zip(self.coupled.impulses(bodies, &self.field, unit))
-        {
-            sum.linear += more.linear;
-            sum.angular += more.angular;
-        }
+        self.coupled.push_bodies(impulses, &self.field, unit);
         self.pressure.clear();
         self.pressure.resize(self.field.grid.cells(), 0.0);
         for work in self.coupled.work() {

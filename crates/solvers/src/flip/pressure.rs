@@ -81,7 +81,7 @@ fn inflow(field: &Field, boundary: &Boundary, cell: usize) -> f32 {
     for side in 0..6 {
         let face = face_of(field, boundary, cell, side);
         let flow = face.open * field.velocity[face.axis][face.face];
-        sum += if side % 2 == 0 { flow } else { -flow };
+        sum += if side.is_multiple_of(2) { flow } else { -flow };
     }
     let walls = boundary.walls(cell / CELLS).iter();
     sum + walls
@@ -101,7 +101,7 @@ fn push(field: &mut Field, boundary: &Boundary, unknowns: &Unknowns, scaled: &[f
             std::array::from_fn(|side| {
                 let face = face_of(seen, boundary, cell, side);
                 // Each face takes half its change from each side; where the other side is air, all of it.
-                let outward = if side % 2 == 0 { -1.0 } else { 1.0 };
+                let outward = if side.is_multiple_of(2) { -1.0 } else { 1.0 };
                 let change = if face.open == 0.0 {
                     0.0
                 } else if seen.active[face.beyond] {

@@ -92,7 +92,7 @@ impl Repair {
             }
             for side in 0..BESIDE.len() {
                 let face = face_of(field, boundary, *cell as usize, side);
-                let away = if side % 2 == 0 { -1.0 } else { 1.0 };
+                let away = if side.is_multiple_of(2) { -1.0 } else { 1.0 };
                 self.displacement[face.axis][face.face] +=
                     away * q * face.open * mobility(face.axis, face.face);
             }

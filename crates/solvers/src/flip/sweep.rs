@@ -66,7 +66,7 @@ impl Edges {
     #[inline]
     fn rates(&self, rates: [f32; 4]) -> f32x4 {
         let open = f32x4::from(rates) * self.open;
-        if self.quarter == 1.0 {
+        if self.quarter > 0.99 {
             return open;
         }
         let mean = f32x4::splat(open.reduce_add() * self.inverse);
@@ -76,7 +76,7 @@ impl Edges {
     /// The stress at the open edges from that of all four octants: what they bear together, shared among them.
     #[inline]
     fn stresses(&self, stress: f32x4) -> f32x4 {
-        if self.quarter == 1.0 {
+        if self.quarter > 0.99 {
             return stress;
         }
         let closed = (stress * (f32x4::ONE - self.open)).reduce_add() * self.inverse;
@@ -141,11 +141,6 @@ pub(super) struct WallWork {
 }
 
 impl WallWork {
-    /// Friction on the material, turned: what the wall feels.
-    pub fn friction_force(&self) -> Vec3 {
-        self.force
-    }
-
     /// What the wall does to the material along its normal.
     pub fn push(&self, work: &BlockWork) -> Vec3 {
         let stress = &work.stress[self.local];
@@ -313,11 +308,7 @@ impl Sweep<'_> {
         let at = Halo::<1>::inner(local);
         let [ux, uy, uz] = u;
         let mut cell = Cell {
-            u: [
-                window_mut(ux, at),
-                window_mut(uy, at),
-                window_mut(uz, at),
-            ],
+            u: [window_mut(ux, at), window_mut(uy, at), window_mut(uz, at)],
             mobility: [0, 1, 2].map(|axis| window(&work.mobility[axis], at)),
             open: open_sides(work, at),
         };
@@ -481,9 +472,8 @@ impl Cell<'_> {
     #[inline]
     fn push_edges(&mut self, law: &CellLaw, change: &Deviators) {
         let quarter = f32x4::splat(0.25);
-        let forces = |pair: usize, stress: f32x4| {
-            (law.edges[pair].stresses(stress) * quarter).to_array()
-        };
+        let forces =
+            |pair: usize, stress: f32x4| (law.edges[pair].stresses(stress) * quarter).to_array();
         let [x, y, z] = &mut self.u;
         let [mx, my, mz] = self.mobility;
         push_pair::<0>((&mut *y, my), (&mut *z, mz), forces(0, change.yz));

@@ -5,7 +5,7 @@
 
 use super::boundary::Boundary;
 use super::field::Field;
-use barchan_base::grid::{CELLS, EDGE};
+use barchan_base::grid::{BlockGrid, CELLS, EDGE};
 use barchan_sim::model::Model;
 use barchan_sim::state::Particles;
 use glam::{Mat3, Vec3};
@@ -89,7 +89,7 @@ pub(super) struct Transfer {
 
 impl Transfer {
     /// Fills the field's velocity, mass, fill and material means; `affine` is there with APIC.
-    pub fn to_grid(
+    pub fn deposit(
         &mut self,
         model: &Model,
         particles: &Particles,
@@ -162,39 +162,59 @@ impl Transfer {
             .into_par_iter()
             .enumerate()
             .filter(|(block, _)| *block < outside)
-            .for_each(
-                |(block, ((u, v, w), (mu, mv, mw), (fill, sine, cohesion)))| {
-                    let mut total = [[0.0f32; CELLS]; SUMS];
-                    for (slot, neighbor) in grid.around(block).iter().enumerate() {
-                        if let Some(n) = place.get(*neighbor as usize).filter(|n| **n != u32::MAX) {
-                            let from = &sums[*n as usize * SUMS * REACHED..][..SUMS * REACHED];
-                            add_overlap(slot, from, &mut total);
-                        }
-                    }
-                    for (axis, (velocity, mass)) in
-                        [(u, mu), (v, mv), (w, mw)].into_iter().enumerate()
-                    {
-                        let room = boundary.face_room(axis, block);
-                        for local in 0..CELLS {
-                            let m = total[2 * axis][local];
-                            velocity[local] = if m > 0.0 {
-                                total[2 * axis + 1][local] / m
-                            } else {
-                                0.0
-                            };
-                            mass[local] = m / room.map_or(1.0, |room| room[local]);
-                        }
-                    }
-                    let room = boundary.cell_room(block);
-                    for local in 0..CELLS {
-                        let volume = total[VOLUME][local];
-                        fill[local] = volume / room.map_or(1.0, |room| room[local]);
-                        let inverse = if volume > 0.0 { 1.0 / volume } else { 0.0 };
-                        sine[local] = total[SINE][local] * inverse;
-                        cohesion[local] = total[COHESION][local] * inverse;
-                    }
-                },
-            );
+            .for_each(|(block, ((u, v, w), (mu, mv, mw), cells))| {
+                let total = gather(grid, block, sums, place);
+                for (axis, (velocity, mass)) in [(u, mu), (v, mv), (w, mw)].into_iter().enumerate()
+                {
+                    let room = boundary.face_room(axis, block);
+                    settle_faces(&total[2 * axis..], room, velocity, mass);
+                }
+                settle_cells(&total, boundary.cell_room(block), cells);
+            });
+    }
+}
+
+type Totals = [[f32; CELLS]; SUMS];
+
+/// What a block's particles and those of its neighbours bring to its cells.
+fn gather(grid: &BlockGrid, block: usize, sums: &[f32], place: &[u32]) -> Totals {
+    let mut total = [[0.0; CELLS]; SUMS];
+    for (slot, neighbor) in grid.around(block).iter().enumerate() {
+        let n = place[*neighbor as usize];
+        if n != u32::MAX {
+            let from = &sums[n as usize * SUMS * REACHED..][..SUMS * REACHED];
+            add_overlap(slot, from, &mut total);
+        }
+    }
+    total
+}
+
+/// Velocity and mass of faces from the sums of mass and momentum.
+fn settle_faces(
+    total: &[[f32; CELLS]],
+    room: Option<&[f32; CELLS]>,
+    velocity: &mut [f32],
+    mass: &mut [f32],
+) {
+    for local in 0..CELLS {
+        let m = total[0][local];
+        velocity[local] = if m > 0.0 { total[1][local] / m } else { 0.0 };
+        mass[local] = m / room.map_or(1.0, |room| room[local]);
+    }
+}
+
+/// Fill and material means of cells.
+fn settle_cells(
+    total: &Totals,
+    room: Option<&[f32; CELLS]>,
+    (fill, sine, cohesion): (&mut [f32], &mut [f32], &mut [f32]),
+) {
+    for local in 0..CELLS {
+        let volume = total[VOLUME][local];
+        fill[local] = volume / room.map_or(1.0, |room| room[local]);
+        let inverse = if volume > 0.0 { 1.0 / volume } else { 0.0 };
+        sine[local] = total[SINE][local] * inverse;
+        cohesion[local] = total[COHESION][local] * inverse;
     }
 }
 
@@ -268,7 +288,7 @@ fn nodes(weights: &Weights) -> [usize; 8] {
 }
 
 /// Adds what the block in `slot` of the neighbourhood has for the cells of this block.
-fn add_overlap(slot: usize, from: &[f32], total: &mut [[f32; CELLS]; SUMS]) {
+fn add_overlap(slot: usize, from: &[f32], total: &mut Totals) {
     // A neighbour on the far side reaches our last layer with its first, and the other way round.
     let span = |d: usize| match d {
         0 => (0..1, REACH - 1),

@@ -88,7 +88,7 @@ impl Unknowns {
 /// The face of a cell on one side.
 pub(super) fn face_of(field: &Field, boundary: &Boundary, cell: usize, side: usize) -> FaceOf {
     let beyond = field.grid.step(cell / CELLS, cell % CELLS, BESIDE[side]);
-    let face = if side % 2 == 0 { cell } else { beyond };
+    let face = if side.is_multiple_of(2) { cell } else { beyond };
     FaceOf {
         axis: side / 2,
         face,

@@ -1,0 +1,382 @@
+//! Sand and water on the grid, against what they must do.
+#![allow(clippy::unwrap_used)] // helpers of tests may panic
+
+use barchan_sim::coupling::{Coupling, Impulse};
+use barchan_sim::model::Model;
+use barchan_sim::run::{Outcome, RecordError, Recorder, Run, StepLine};
+use barchan_sim::scene::{Scene, parse};
+use barchan_sim::solids::Solids;
+use barchan_sim::solver::Solver;
+use barchan_sim::start::start;
+use barchan_sim::state::State;
+use glam::{DVec3, Vec3};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+const G: f64 = 9.81;
+
+/// A scene of `frames` frames of 10 ms with cells of `cell`.
+fn scene(cell: f64, frames: u32, rest: &str) -> Scene {
+    let text = format!(
+        "schema = 1\nframes = {frames}\nfps = 100\n{rest}\n[solver]\nmethod = \"flip\"\nresolution = {cell}\n"
+    );
+    parse(&text, Path::new("test.toml"), &[]).unwrap_or_else(|error| panic!("{:?}", error.problems))
+}
+
+/// A box without friction, open at the top, about x in 0..length, z in 0..width, on a floor.
+fn tank(length: f64, width: f64, floor_friction: f64) -> String {
+    let wall = |size: [f64; 3], at: [f64; 3]| {
+        format!("[[body]]\nshape = {{ box = {{ size = {size:?}, at = {at:?} }} }}\nfriction = 0\n")
+    };
+    format!("[[body]]\nshape = \"ground\"\nfriction = {floor_friction}\n")
+        + &wall([0.4, 4.0, 4.0], [-0.2, 0.0, 0.0])
+        + &wall([0.4, 4.0, 4.0], [length + 0.2, 0.0, 0.0])
+        + &wall([8.0, 4.0, 0.4], [0.0, 0.0, -0.2])
+        + &wall([8.0, 4.0, 0.4], [0.0, 0.0, width + 0.2])
+}
+
+fn block(material: &str, size: [f64; 3]) -> String {
+    let at = size.map(|s| 0.5 * s);
+    format!(
+        "[materials.m]\npreset = \"{material}\"\n[[fill]]\nmaterial = \"m\"\nshape = {{ box = {{ size = {size:?}, at = {at:?} }} }}\n"
+    )
+}
+
+#[derive(Default)]
+struct Lines(Vec<StepLine>);
+
+impl Recorder for Lines {
+    fn step(&mut self, line: StepLine) -> Result<(), RecordError> {
+        self.0.push(line);
+        Ok(())
+    }
+    fn frame(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
+        Ok(())
+    }
+    fn interrupted(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
+        Ok(())
+    }
+}
+
+/// A scene at its start, ready to run.
+struct Lab {
+    scene: Scene,
+    solver: Box<dyn Solver>,
+    state: State,
+    lines: Lines,
+}
+
+impl Lab {
+    fn new(scene: Scene) -> Self {
+        let solver = barchan_solvers::solver(&scene);
+        let state = start(&scene.model, scene.fps, solver.columns()).unwrap();
+        Self {
+            scene,
+            solver,
+            state,
+            lines: Lines::default(),
+        }
+    }
+
+    fn until(&mut self, frame: u32) {
+        self.coupled(frame, &mut ());
+    }
+
+    fn coupled(&mut self, frame: u32, coupling: &mut dyn Coupling) {
+        let stop = AtomicBool::new(false);
+        let mut run = Run {
+            model: &self.scene.model,
+            solver: &mut *self.solver,
+            coupling,
+            max_step: self.scene.max_step,
+            stop: &stop,
+        };
+        let outcome = run.until(frame, &mut self.state, &mut self.lines).unwrap();
+        assert_eq!(outcome, Outcome::Done);
+    }
+
+    fn momentum(&self) -> DVec3 {
+        let p = &self.state.particles;
+        let each = p.mass.iter().zip(&p.velocity);
+        each.map(|(m, v)| v.as_dvec3() * f64::from(*m)).sum()
+    }
+
+    fn mean_speed(&self, which: impl Fn(Vec3) -> bool) -> f64 {
+        let p = &self.state.particles;
+        let chosen: Vec<f64> = (0..p.len())
+            .filter(|i| which(p.position[*i]))
+            .map(|i| f64::from(p.velocity[i].x))
+            .collect();
+        chosen.iter().sum::<f64>() / chosen.len() as f64
+    }
+
+    fn highest(&self) -> f32 {
+        let heights = self.state.particles.position.iter().map(|p| p.y);
+        heights.fold(f32::MIN, f32::max)
+    }
+}
+
+/// A layer of sand with friction angle `phi` on a rough incline of angle `theta`.
+fn layer(phi: f64, theta: f64, frames: u32) -> Lab {
+    let t = theta.to_radians();
+    let gravity = [G * t.sin(), -G * t.cos(), 0.0];
+    let text = format!("gravity = {gravity:?}\n")
+        + &tank(4.0, 0.03, 2.0)
+        + &block("dry-sand", [0.6, 0.06, 0.03]);
+    let text = text.replace(
+        "preset = \"dry-sand\"",
+        &format!("preset = \"dry-sand\"\nfriction_angle = {phi}"),
+    );
+    Lab::new(scene(0.01, frames, &text))
+}
+
+#[test]
+fn a_sliding_layer_feels_the_friction_it_was_asked_for() {
+    for (phi, theta) in [(25.0f64, 33.0f64), (34.0, 42.0)] {
+        let mut lab = layer(phi, theta, 30);
+        let middle = |p: Vec3| p.y > 0.03 && p.x > 0.25 && p.x < 0.45;
+        lab.until(10);
+        let before = lab.mean_speed(middle);
+        lab.until(25);
+        let gained = (lab.mean_speed(middle) - before) / 0.15;
+        let t = theta.to_radians();
+        let angle = (t.tan() - gained / (G * t.cos())).atan().to_degrees();
+        assert!(
+            (angle - phi).abs() < 2.0,
+            "asked {phi}, slides like {angle}"
+        );
+    }
+}
+
+#[test]
+fn a_heap_below_its_angle_stands_still_for_good() {
+    let rise = 31f64.to_radians().tan() * 0.16;
+    let text = format!(
+        "[materials.m]\npreset = \"dry-sand\"\nfriction_angle = 34\n[[fill]]\nmaterial = \"m\"\nshape = {{ cone = {{ radius = 0.16, height = {rise}, at = [0, {}, 0] }} }}\n[[body]]\nshape = \"ground\"\nfriction = 1\n",
+        0.5 * rise
+    );
+    let mut lab = Lab::new(scene(0.016, 60, &text));
+    let began: std::collections::BTreeMap<u64, Vec3> = {
+        let p = &lab.state.particles;
+        p.id.iter()
+            .copied()
+            .zip(p.position.iter().copied())
+            .collect()
+    };
+    lab.until(60);
+    let p = &lab.state.particles;
+    let way = |i: usize| f64::from(p.position[i].distance(began[&p.id[i]]));
+    let mean = (0..p.len()).map(way).sum::<f64>() / p.len() as f64;
+    // Settling of a jittered filling is part of a cell; a heap that gives way moves by cells.
+    assert!(mean < 0.1 * 0.016, "moved by {mean} on average");
+    let awake = p.velocity.iter().filter(|v| v.length() > 0.0).count();
+    assert!(awake * 50 < p.len(), "{awake} of {} still move", p.len());
+}
+
+#[test]
+fn a_block_on_the_ground_weighs_what_it_weighs() {
+    for material in ["dry-sand", "water"] {
+        let mut lab = Lab::new(scene(
+            0.02,
+            40,
+            &(tank(0.16, 0.16, 0.5) + &block(material, [0.16, 0.16, 0.16])),
+        ));
+        let mut scales = Scales::default();
+        lab.until(20);
+        lab.coupled(40, &mut scales);
+        let weight: f64 = lab
+            .state
+            .particles
+            .mass
+            .iter()
+            .map(|m| f64::from(*m) * G)
+            .sum();
+        let found = -scales.total.y / 0.2;
+        assert!(
+            (found / weight - 1.0).abs() < 0.03,
+            "{material}: {found} N for {weight} N"
+        );
+    }
+}
+
+/// Notes what the ground feels.
+#[derive(Default)]
+struct Scales {
+    total: DVec3,
+}
+
+impl Coupling for Scales {
+    fn place_solids(&mut self, _: &Model, _: &mut Solids, _: &barchan_sim::clock::Step) {}
+    fn return_impulses(&mut self, _: &Model, _: &mut Solids, impulses: &[Impulse]) {
+        self.total += impulses[0].linear;
+    }
+    fn show(&self, _: &Model, _: &mut Solids) {}
+    fn save(&self) -> Vec<u8> {
+        Vec::new()
+    }
+    fn restore(&mut self, _: &[u8]) -> bool {
+        true
+    }
+}
+
+#[test]
+fn water_at_rest_has_the_pressure_of_its_depth() {
+    let text = tank(0.2, 0.2, 0.0)
+        + &block("water", [0.2, 0.3, 0.2]).replace(
+            "material = \"m\"",
+            "material = \"m\"\nseeding = \"lattice\"",
+        );
+    let mut lab = Lab::new(scene(0.02, 30, &text));
+    lab.until(30);
+    let p = &lab.state.particles;
+    let fastest = p.velocity.iter().map(|v| v.length()).fold(0.0, f32::max);
+    assert!(fastest < 1e-3, "moves at {fastest} m/s");
+    let pressure = p.extra[0].entries::<f32>();
+    for (position, pressure) in p.position.iter().zip(pressure) {
+        // Cells have one pressure each: that at their centre.
+        let center = (position.y / 0.02).floor() * 0.02 + 0.01;
+        let expected = 1000.0 * 9.81 * (0.3 - center);
+        assert!(
+            (pressure - expected).abs() < 0.01 * 1000.0 * 9.81 * 0.3,
+            "{pressure} Pa at {position} for {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_dam_breaks_as_martin_and_moyce_saw() {
+    let a = 0.16;
+    let text = tank(4.0, 0.08, 0.0) + &block("water", [a, 2.0 * a, 0.08]);
+    let mut lab = Lab::new(scene(0.016, 40, &text));
+    for (time, front) in [(1.43, 1.67), (2.20, 2.56), (2.83, 3.44)] {
+        let frame = (time / (2.0 * G / a).sqrt() * 100.0).round() as u32;
+        lab.until(frame);
+        let mut xs: Vec<f32> = lab.state.particles.position.iter().map(|p| p.x).collect();
+        xs.sort_by(f32::total_cmp);
+        let found = f64::from(xs[xs.len() * 995 / 1000]) / a;
+        assert!(
+            (found / front - 1.0).abs() < 0.1,
+            "at {time}: {found} for {front}"
+        );
+    }
+}
+
+#[test]
+fn flip_keeps_a_vortex_that_pic_smears() {
+    let energy = |ratio: f64| {
+        let text = tank(0.4, 0.08, 0.0) + &block("water", [0.4, 0.4, 0.08]);
+        let mut scene = scene(0.02, 100, &text);
+        scene.flip.transfer = barchan_sim::scene::Transfer::Flip(ratio as f32);
+        scene.model.gravity = Vec3::ZERO;
+        let mut lab = Lab::new(scene);
+        let p = &mut lab.state.particles;
+        for (velocity, position) in p.velocity.iter_mut().zip(&p.position) {
+            let r = *position - Vec3::new(0.2, 0.2, 0.04);
+            let fade = (1.0 - (r.x * r.x + r.y * r.y) / 0.03).max(0.0);
+            *velocity = Vec3::new(-r.y, r.x, 0.0) * 10.0 * fade;
+        }
+        lab.until(60);
+        lab.lines.0.last().unwrap().kinetic_energy
+    };
+    let (flip, pic) = (energy(1.0), energy(0.0));
+    assert!(flip > 5.0 * pic, "FLIP keeps {flip} J, PIC {pic} J");
+}
+
+#[test]
+fn sand_in_free_space_keeps_its_momentum() {
+    let text = "gravity = [0, 0, 0]\n".to_owned()
+        + "[materials.m]\npreset = \"dry-sand\"\n"
+        + "[[fill]]\nmaterial = \"m\"\nvelocity = [1, 0.5, 0]\nshape = { sphere = { radius = 0.06, at = [0, 0, 0] } }\n"
+        + "[[fill]]\nmaterial = \"m\"\nvelocity = [-1, 0, 0.2]\nshape = { sphere = { radius = 0.06, at = [0.15, 0.02, 0] } }\n";
+    let mut lab = Lab::new(scene(0.015, 12, &text));
+    let before = lab.momentum();
+    let scale: f64 = lab.state.particles.mass.iter().map(|m| f64::from(*m)).sum();
+    lab.until(12);
+    let lost = (lab.momentum() - before).length() / scale;
+    assert!(lost < 1e-4, "lost {lost} m/s");
+    let energies: Vec<f64> = lab.lines.0.iter().map(|line| line.kinetic_energy).collect();
+    assert!(
+        energies.windows(2).all(|pair| pair[1] <= pair[0] * 1.001),
+        "{energies:?}"
+    );
+}
+
+fn bits(state: &State) -> Vec<u32> {
+    let p = &state.particles;
+    let floats = p
+        .position
+        .iter()
+        .chain(&p.velocity)
+        .flat_map(|v| v.to_array());
+    floats.map(f32::to_bits).collect()
+}
+
+#[test]
+fn threads_and_a_new_solver_change_no_bit() {
+    for material in ["dry-sand", "water"] {
+        let text = tank(0.5, 0.06, 0.5) + &block(material, [0.1, 0.15, 0.06]);
+        let run = |threads: usize, restart: bool| {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .unwrap();
+            pool.install(|| {
+                let mut lab = Lab::new(scene(0.01, 8, &text));
+                lab.until(4);
+                if restart {
+                    lab.solver = barchan_solvers::solver(&lab.scene);
+                }
+                lab.until(8);
+                bits(&lab.state)
+            })
+        };
+        let one = run(1, false);
+        assert_eq!(one, run(2, false), "{material}, two threads");
+        assert_eq!(one, run(3, false), "{material}, three threads");
+        assert_eq!(one, run(2, true), "{material}, a new solver");
+    }
+}
+
+#[test]
+fn piles_far_apart_do_not_know_of_each_other_and_lost_grains_are_told() {
+    let text = |x: f64| {
+        format!(
+            "[[fill]]\nmaterial = \"m\"\nshape = {{ box = {{ size = [0.08, 0.08, 0.08], at = [{x}, 0.04, 0] }} }}\n"
+        )
+    };
+    let head =
+        "[materials.m]\npreset = \"dry-sand\"\n[[body]]\nshape = \"ground\"\nfriction = 0.6\n";
+    let mut lab = Lab::new(scene(
+        0.01,
+        3,
+        &(head.to_owned() + &text(0.0) + &text(1024.0)),
+    ));
+    let count = lab.state.particles.len();
+    let last = count - 1;
+    lab.state.particles.position[0] = Vec3::NAN;
+    lab.state.particles.position[last].x = 1e9;
+    lab.until(3);
+    assert_eq!(lab.state.particles.len(), count - 2);
+    assert_eq!(lab.state.tally.quarantined, 2);
+    assert!(lab.state.particles.position.iter().all(|p| p.is_finite()));
+    let near = lab
+        .state
+        .particles
+        .position
+        .iter()
+        .filter(|p| p.x < 500.0)
+        .count();
+    assert!((near * 2).abs_diff(count) <= 2);
+}
+
+#[test]
+fn water_does_not_shrink_or_swell() {
+    let text = tank(0.4, 0.08, 0.0) + &block("water", [0.12, 0.24, 0.08]);
+    let mut lab = Lab::new(scene(0.02, 300, &text));
+    lab.until(300);
+    // It fills the tank 7.2 cm deep in the end; its centre is half as high.
+    let p = &lab.state.particles;
+    let center = p.position.iter().map(|p| f64::from(p.y)).sum::<f64>() / p.len() as f64;
+    assert!((center / 0.036 - 1.0).abs() < 0.08, "centre at {center}");
+    assert!(lab.highest() < 0.3);
+}
