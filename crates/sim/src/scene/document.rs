@@ -296,11 +296,19 @@ table! {
 }
 
 keywords! {
-    /// A format of particle files.
+    /// A format of other programs' files.
     pub enum Format {
-        /// Stanford polygon files of points.
+        /// Alembic: one .abc with every frame.
+        Abc = "abc",
+        /// USD as text: one .usda with every frame.
+        Usd = "usd",
+        /// Houdini's classic .bgeo of points.
+        Bgeo = "bgeo",
+        /// Stanford polygon files.
         Ply = "ply",
         /// ParaView's .vtp, with a .pvd for the time axis.
         Vtk = "vtk",
+        /// Binary glTF.
+        Glb = "glb",
     }
 }
