@@ -6,11 +6,15 @@
 mod alembic;
 mod bgeo;
 mod glb;
+mod mitsuba;
+mod pbrt;
 mod ply;
 #[cfg(test)]
 mod samples;
 mod snapshot;
 mod usd;
+mod vdb;
+mod view;
 mod vtk;
 
 use crate::cache::{FrameError, RunFolder};
@@ -21,6 +25,7 @@ use snapshot::Snapshot;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+use view::View;
 
 /// Why an export stopped.
 #[derive(Debug, thiserror::Error)]
@@ -136,11 +141,23 @@ fn extension(format: Format) -> &'static str {
     match format {
         Format::Abc => "abc",
         Format::Usd => "usda",
+        Format::Vdb => "vdb",
         Format::Bgeo => "bgeo",
         Format::Ply => "ply",
         Format::Vtk => "vtp",
         Format::Glb => "glb",
+        Format::Pbrt => "pbrt",
+        Format::Mitsuba => "xml",
     }
+}
+
+/// The frames of a job that can be read, for those who have to look ahead.
+fn readable(job: &Job<'_>) -> impl Iterator<Item = Snapshot> {
+    let read = |&number: &u32| Snapshot::read(job.run, number, job.what).ok();
+    job.frames
+        .iter()
+        .filter_map(read)
+        .map(|(snapshot, _)| snapshot)
 }
 
 /// Writes all frames into one file.
@@ -160,16 +177,27 @@ fn file_a_frame(
     job: &Job<'_>,
     snapshots: &mut dyn Iterator<Item = Snapshot>,
 ) -> Result<usize, ExportError> {
+    let renders = matches!(job.format, Format::Pbrt | Format::Mitsuba);
+    let view = renders.then(|| View::of(readable(job)));
     let mut times = Vec::new();
     for snapshot in snapshots {
-        let (stem, number) = (job.what.stem(), snapshot.meta.frame);
-        let name = format!("{stem}_{number:06}.{}", extension(job.format));
+        let stem = format!("{}_{:06}", job.what.stem(), snapshot.meta.frame);
+        let name = format!("{stem}.{}", extension(job.format));
         let path = job.to.join(&name);
+        if renders && job.what == What::Mesh {
+            let path = job.to.join(format!("{stem}.ply"));
+            atomic::write(&path, |file| ply::write(file, &snapshot)).map_err(failed(&path))?;
+        }
         atomic::write(&path, |file| match job.format {
             Format::Ply => ply::write(file, &snapshot),
             Format::Vtk => vtk::write(file, &snapshot),
+            Format::Vdb => vdb::write(file, &snapshot),
             Format::Bgeo => bgeo::write(file, &snapshot),
             Format::Glb => glb::write(file, &snapshot),
+            Format::Pbrt => pbrt::write(file, &snapshot, view.as_ref().expect("renders"), &stem),
+            Format::Mitsuba => {
+                mitsuba::write(file, &snapshot, view.as_ref().expect("renders"), &stem)
+            }
             Format::Abc | Format::Usd => unreachable!("these are one file"),
         })
         .map_err(failed(&path))?;

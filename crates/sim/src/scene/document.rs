@@ -302,6 +302,8 @@ keywords! {
         Abc = "abc",
         /// USD as text: one .usda with every frame.
         Usd = "usd",
+        /// OpenVDB: distance, density and velocity on sparse voxels.
+        Vdb = "vdb",
         /// Houdini's classic .bgeo of points.
         Bgeo = "bgeo",
         /// Stanford polygon files.
@@ -310,5 +312,9 @@ keywords! {
         Vtk = "vtk",
         /// Binary glTF.
         Glb = "glb",
+        /// Scenes of pbrt-v4, ready to render.
+        Pbrt = "pbrt",
+        /// Scenes of Mitsuba 3, ready to render.
+        Mitsuba = "mitsuba",
     }
 }
