@@ -1,8 +1,9 @@
 //! Binary glTF 2.0, a file a frame: points for particles, triangles for meshes. Columns without a place of their own in
-//! glTF become attributes with an underscore, as floats.
+//! glTF become attributes with an underscore, a float each: `_RADIUS`, `_VELOCITY_X`. Blender fails on files where such attributes
+//! differ in width.
 
-use super::snapshot::{Snapshot, floats, identifier, width};
-use barchan_base::column::{Kind, as_bytes};
+use super::snapshot::{Column, Snapshot, floats, identifier, width};
+use barchan_base::column::as_bytes;
 use glam::{Quat, Vec3};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -36,20 +37,22 @@ impl Chunk {
     }
 }
 
-fn attribute_name(column: &str) -> String {
-    match column {
-        "normal" => "NORMAL".into(),
-        "color" => "COLOR_0".into(),
-        other => format!("_{}", identifier(other).to_uppercase()),
-    }
-}
-
-fn type_name(kind: Kind) -> &'static str {
-    match width(kind) {
-        3 => "VEC3",
-        9 => "MAT3",
-        _ => "SCALAR",
-    }
+/// The attributes that a column becomes, each with its name and its numbers.
+fn attributes_of((spec, bytes): Column) -> Vec<(String, Vec<f32>)> {
+    let values = floats(spec.kind, bytes);
+    let name = identifier(spec.name).to_uppercase();
+    let parts: &[&str] = match (spec.name, width(spec.kind)) {
+        ("normal", _) => return vec![("NORMAL".into(), values)],
+        ("color", _) => return vec![("COLOR_0".into(), values)],
+        (_, 1) => return vec![(format!("_{name}"), values)],
+        (_, 3) => &["X", "Y", "Z"],
+        _ => &["0", "1", "2", "3", "4", "5", "6", "7", "8"],
+    };
+    let part = |(i, part): (usize, &&str)| {
+        let values = values.iter().skip(i).step_by(parts.len()).copied();
+        (format!("_{name}_{part}"), values.collect())
+    };
+    parts.iter().enumerate().map(part).collect()
 }
 
 /// The one primitive of the file, its bytes added to `chunk`.
@@ -62,13 +65,14 @@ fn primitive(snapshot: &Snapshot, chunk: &mut Chunk) -> Value {
         "min": least.map(|v| v.to_array()), "max": most.map(|v| v.to_array()),
     });
     let mut attributes = json!({ "POSITION": chunk.add(as_bytes(positions), ARRAY_BUFFER, place) });
-    for (spec, bytes) in snapshot.columns() {
-        let values = floats(spec.kind, bytes);
-        let accessor = json!({
-            "componentType": FLOAT, "count": positions.len(), "type": type_name(spec.kind),
-        });
-        attributes[attribute_name(spec.name)] =
-            chunk.add(as_bytes(&values), ARRAY_BUFFER, accessor).into();
+    for (name, values) in snapshot.columns().into_iter().flat_map(attributes_of) {
+        let kind = if values.len() == positions.len() {
+            "SCALAR"
+        } else {
+            "VEC3"
+        };
+        let accessor = json!({ "componentType": FLOAT, "count": positions.len(), "type": kind });
+        attributes[name] = chunk.add(as_bytes(&values), ARRAY_BUFFER, accessor).into();
     }
     let triangles = snapshot.triangles();
     if triangles.is_empty() {
@@ -161,18 +165,16 @@ mod tests {
     fn accessors_point_at_their_numbers() {
         let (document, binary) = parsed(&samples::particles(3, 2));
         let attributes = &document["meshes"][0]["primitives"][0]["attributes"];
-        let accessor =
-            &document["accessors"][attributes["_VELOCITY"].as_u64().expect("there") as usize];
-        let view =
-            &document["bufferViews"][accessor["bufferView"].as_u64().expect("there") as usize];
-        let at = view["byteOffset"].as_u64().expect("there") as usize + 24;
-        let last: Vec<f32> = binary[at..at + 12]
+        let number = |value: &Value| value.as_u64().expect("a number") as usize;
+        let accessor = &document["accessors"][number(&attributes["_VELOCITY_Y"])];
+        let view = &document["bufferViews"][number(&accessor["bufferView"])];
+        let at = number(&view["byteOffset"]);
+        let values: Vec<f32> = binary[at..at + number(&view["byteLength"])]
             .chunks(4)
             .map(|b| f32::from_le_bytes(b.try_into().expect("four")))
             .collect();
-        assert_eq!(last, [0.25, -2.0, 1.0]);
-        let place =
-            &document["accessors"][attributes["POSITION"].as_u64().expect("there") as usize];
+        assert_eq!(values, [0.0, -1.0, -2.0]);
+        let place = &document["accessors"][number(&attributes["POSITION"])];
         assert_eq!(place["max"], json!([2.0, -2.0, 2.0]));
         assert!(attributes["_HEAT_OF_IT"].is_u64());
         assert_eq!(document["buffers"][0]["byteLength"], binary.len());

@@ -210,11 +210,24 @@ fn file_a_frame(
     Ok(times.len())
 }
 
-/// The surface of frame `number`.
+/// The surface of frame `number`, as it lies in the run's folder.
 fn read_mesh(run: &RunFolder, number: u32) -> Result<SurfaceMesh, ExportError> {
-    let _ = run;
-    Err(ExportError::Mesh {
+    let path = run.path().join(format!("meshes/{number:06}.ply"));
+    let refused = |reason: String| ExportError::Mesh {
         frame: number,
-        reason: "there is none; make it with barchan surface".into(),
+        reason,
+    };
+    if !path.exists() {
+        let advice = "make it with barchan surface";
+        return Err(refused(format!(
+            "{} is not there; {advice}",
+            path.display()
+        )));
+    }
+    let mesh = barchan_base::mesh::load_mesh(&path).map_err(|e| refused(e.to_string()))?;
+    Ok(SurfaceMesh {
+        positions: mesh.vertices().to_vec(),
+        triangles: mesh.triangles().to_vec(),
+        ..Default::default()
     })
 }
