@@ -133,10 +133,11 @@ mod tests {
         assert_eq!(body.len(), 3 * ROW);
         let last = &body[2 * ROW..];
         let float = |at: usize| f32::from_le_bytes(last[at..at + 4].try_into().expect("four"));
-        let place = [float(0), float(4), float(8)];
+        let place = vec![float(0), float(4), float(8)];
         assert_eq!(place, [2.0, -2.0, 5.0]);
         assert_eq!(last[12..16], 9u32.to_le_bytes());
-        assert_eq!([float(16), float(20), float(24)], [0.25, -2.0, 1.0]);
+        let velocity = vec![float(16), float(20), float(24)];
+        assert_eq!(velocity, [0.25, -2.0, 1.0]);
         assert_eq!(last[36..38], 2u16.to_le_bytes());
         assert_eq!(float(38).to_bits(), 275f32.to_bits());
     }

@@ -233,8 +233,8 @@ fn topology<F: Field>(to: &mut impl Write, field: &F, bins: &Bins) -> io::Result
         kept.extend(made.collect::<Vec<_>>());
     }
     let leaves = kept.iter().map(|(leaf, ..)| *leaf).collect();
-    let (mut uppers, mut lowers): (Vec<([i32; 3], Vec<Node>)>, Vec<(Key, Vec<Node>)>) =
-        Default::default();
+    let mut uppers: Vec<([i32; 3], Vec<Node>)> = Vec::new();
+    let mut lowers: Vec<(Key, Vec<Node>)> = Vec::new();
     for (_, key, node) in kept {
         let parent = Key {
             leaf_slot: 0,
