@@ -6,6 +6,7 @@ use super::progress::{FrameDone, Progress, Voice};
 use super::say::{duration, out, talk};
 use super::{Failure, SceneArgs, default_folder};
 use barchan_out::cache::{CacheRecorder, Record, RunFolder};
+use barchan_out::export::What;
 use barchan_sim::coupling::{Coupling, coupling};
 use barchan_sim::run::{Outcome, Run, RunError};
 use barchan_sim::scene::{Format, Scene};
@@ -300,8 +301,17 @@ fn export_all(job: &Job, progress: &Progress) -> Result<(), Failure> {
             frames.len(),
             to.display()
         ));
-        barchan_out::export::export(&job.folder, &frames, format, &to, |_| {})
-            .map_err(Failure::run)?;
+        let export = barchan_out::export::Job {
+            run: &job.folder,
+            frames: &frames,
+            what: What::Particles,
+            format,
+            to: &to,
+        };
+        let exported = barchan_out::export::export(&export, |_| {}).map_err(Failure::run)?;
+        for problem in exported.problems {
+            progress.say(&format!("warning: {problem}"));
+        }
     }
     Ok(())
 }

@@ -124,7 +124,7 @@ impl FrameMeta {
 pub struct Frame {
     /// Its facts.
     pub meta: FrameMeta,
-    /// Its particles; columns of solvers are not read.
+    /// Its particles, with the solver's own columns.
     pub particles: Particles,
 }
 
@@ -308,7 +308,10 @@ fn parse_frame(bytes: Vec<u8>) -> Result<Frame, String> {
         let batch = decoder
             .read_record_batch(block, &data)
             .map_err(|e| e.to_string())?;
-        append(&mut particles, &batch.ok_or("a batch is empty")?)?;
+        let batch = batch.ok_or("a batch is empty")?;
+        let before = particles.len();
+        append(&mut particles, &batch)?;
+        super::extra::append(&mut particles, before, &batch)?;
     }
     Ok(Frame { meta, particles })
 }
@@ -404,15 +407,32 @@ fn append(particles: &mut Particles, batch: &RecordBatch) -> Result<(), String> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use barchan_base::column::Column;
+
+    const HEAT: ColumnSpec = ColumnSpec {
+        name: "heat",
+        unit: "K",
+        kind: Kind::F64,
+    };
+    const STRAIN: ColumnSpec = ColumnSpec {
+        name: "strain",
+        unit: "1",
+        kind: Kind::Mat3,
+    };
 
     fn sample(count: usize) -> (FrameMeta, Particles) {
-        let mut particles = Particles::default();
+        let mut particles = Particles {
+            extra: vec![Column::zeros(HEAT, 0), Column::zeros(STRAIN, 0)],
+            ..Default::default()
+        };
         particles.resize(count);
         for i in 0..count {
             particles.id[i] = i as u64;
             particles.position[i] = Vec3::new(i as f32, 0.5, -1.0);
             particles.velocity[i] = Vec3::splat(i as f32 * 0.1);
             particles.mass[i] = 2.0;
+            particles.extra[0].set(i, i as f64 * 0.5);
+            particles.extra[1].set(i, glam::Mat3::from_diagonal(Vec3::splat(i as f32)));
         }
         let meta = FrameMeta {
             frame: 12,

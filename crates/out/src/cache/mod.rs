@@ -1,5 +1,6 @@
 //! A run's folder: frames as Arrow IPC files, checkpoints, a report, and the record of what ran.
 
+mod extra;
 mod folder;
 mod frame;
 mod recorder;

@@ -1,13 +1,31 @@
 //! Frames as other programs' files.
+//!
+//! A format is either a file a frame or one file with all frames. Either way one frame is in memory at a time, and a file
+//! is whole or not there.
 
+mod alembic;
+mod bgeo;
+mod glb;
+mod mitsuba;
+mod pbrt;
 mod ply;
+#[cfg(test)]
+mod samples;
+mod snapshot;
+mod usd;
+mod vdb;
+mod view;
 mod vtk;
 
-use crate::cache::{Frame, FrameError, RunFolder};
+use crate::cache::{FrameError, RunFolder};
+use crate::surface::SurfaceMesh;
 use barchan_sim::atomic;
 use barchan_sim::scene::Format;
-use std::io;
+use snapshot::Snapshot;
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+use view::View;
 
 /// Why an export stopped.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +33,20 @@ pub enum ExportError {
     /// A frame cannot be read.
     #[error(transparent)]
     Frame(#[from] FrameError),
+    /// A frame's surface cannot be used.
+    #[error("the mesh of frame {frame} cannot be used: {reason}")]
+    Mesh {
+        /// The frame.
+        frame: u32,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The format cannot hold what was asked for.
+    #[error("{} files hold particles only; for meshes take abc, usd, ply, vtk or glb", format.word())]
+    NoMeshes {
+        /// The format.
+        format: Format,
+    },
     /// A file cannot be written.
     #[error("cannot write {path}: {source}")]
     Write {
@@ -25,48 +57,177 @@ pub enum ExportError {
     },
 }
 
-/// Writes `frames` of a run to the folder `to`, one file each; `told` hears of each frame done.
+/// What of a frame is exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Its particles.
+    Particles,
+    /// The surface around them.
+    Mesh,
+}
+
+impl What {
+    /// The first part of file names.
+    fn stem(self) -> &'static str {
+        match self {
+            Self::Particles => "particles",
+            Self::Mesh => "mesh",
+        }
+    }
+}
+
+/// An export to be done.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// The run.
+    pub run: &'a RunFolder,
+    /// Numbers of its frames.
+    pub frames: &'a [u32],
+    /// What of each.
+    pub what: What,
+    /// As what.
+    pub format: Format,
+    /// The folder to write to.
+    pub to: &'a Path,
+}
+
+/// What came of an export.
+#[derive(Debug, Default)]
+pub struct Exported {
+    /// Files written.
+    pub files: usize,
+    /// What was left out, or could not be read; the other frames are done.
+    pub problems: Vec<String>,
+}
+
+/// Writes the frames of `job`; `told` hears of each frame done. A frame that cannot be read is left out and told of.
 ///
 /// # Errors
-/// At the first frame that cannot be read or written; what was written before is whole.
-pub fn export(
-    run: &RunFolder,
-    frames: &[u32],
-    format: Format,
-    to: &Path,
-    mut told: impl FnMut(u32),
-) -> Result<(), ExportError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| ExportError::Write { path, source }
-    };
-    std::fs::create_dir_all(to).map_err(failed(to))?;
-    let mut times = Vec::new();
-    for &number in frames {
-        let frame = crate::cache::read_frame(&run.frame_path(number))?;
-        let path = to.join(file_name(format, number));
-        times.push((frame.meta.time, file_name(format, number)));
-        atomic::write(&path, |file| write(file, format, &frame)).map_err(failed(&path))?;
+/// At the first file that cannot be written, or if no frame can be read; what was written before is whole.
+pub fn export(job: &Job<'_>, mut told: impl FnMut(u32)) -> Result<Exported, ExportError> {
+    if job.what == What::Mesh && job.format == Format::Bgeo {
+        return Err(ExportError::NoMeshes { format: job.format });
+    }
+    std::fs::create_dir_all(job.to).map_err(failed(job.to))?;
+    let mut problems = Vec::new();
+    let mut snapshots = job.frames.iter().filter_map(|&number| {
+        let read = Snapshot::read(job.run, number, job.what);
         told(number);
-    }
-    if format == Format::Vtk {
-        let path = to.join("particles.pvd");
-        atomic::write_bytes(&path, vtk::collection(&times).as_bytes()).map_err(failed(&path))?;
-    }
-    Ok(())
+        match read {
+            Ok((snapshot, told)) => {
+                problems.extend(told);
+                Some(snapshot)
+            }
+            Err(error) => {
+                problems.push(error.to_string());
+                None
+            }
+        }
+    });
+    let files = match job.format {
+        Format::Abc => one_file(job, |file| alembic::write(file, &mut snapshots))?,
+        Format::Usd => one_file(job, |file| usd::write_text(file, &mut snapshots, job.to))?,
+        _ => file_a_frame(job, &mut snapshots)?,
+    };
+    Ok(Exported { files, problems })
 }
 
-fn file_name(format: Format, frame: u32) -> String {
-    let extension = match format {
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> ExportError {
+    let path = path.to_owned();
+    move |source| ExportError::Write { path, source }
+}
+
+fn extension(format: Format) -> &'static str {
+    match format {
+        Format::Abc => "abc",
+        Format::Usd => "usda",
+        Format::Vdb => "vdb",
+        Format::Bgeo => "bgeo",
         Format::Ply => "ply",
         Format::Vtk => "vtp",
-    };
-    format!("particles_{frame:06}.{extension}")
+        Format::Glb => "glb",
+        Format::Pbrt => "pbrt",
+        Format::Mitsuba => "xml",
+    }
 }
 
-fn write(file: &mut impl io::Write, format: Format, frame: &Frame) -> io::Result<()> {
-    match format {
-        Format::Ply => ply::write(file, frame),
-        Format::Vtk => vtk::write(file, frame),
+/// The frames of a job that can be read, for those who have to look ahead.
+fn readable(job: &Job<'_>) -> impl Iterator<Item = Snapshot> {
+    let read = |&number: &u32| Snapshot::read(job.run, number, job.what).ok();
+    job.frames
+        .iter()
+        .filter_map(read)
+        .map(|(snapshot, _)| snapshot)
+}
+
+/// Writes all frames into one file.
+fn one_file(
+    job: &Job<'_>,
+    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<usize, ExportError> {
+    let path = job
+        .to
+        .join(format!("{}.{}", job.what.stem(), extension(job.format)));
+    atomic::write(&path, fill).map_err(failed(&path))?;
+    Ok(1)
+}
+
+/// Writes each frame into a file of its own, and what holds them together.
+fn file_a_frame(
+    job: &Job<'_>,
+    snapshots: &mut dyn Iterator<Item = Snapshot>,
+) -> Result<usize, ExportError> {
+    let renders = matches!(job.format, Format::Pbrt | Format::Mitsuba);
+    let view = renders.then(|| View::of(readable(job)));
+    let mut times = Vec::new();
+    for snapshot in snapshots {
+        let stem = format!("{}_{:06}", job.what.stem(), snapshot.meta.frame);
+        let name = format!("{stem}.{}", extension(job.format));
+        let path = job.to.join(&name);
+        if renders && job.what == What::Mesh {
+            let path = job.to.join(format!("{stem}.ply"));
+            atomic::write(&path, |file| ply::write(file, &snapshot)).map_err(failed(&path))?;
+        }
+        atomic::write(&path, |file| match job.format {
+            Format::Ply => ply::write(file, &snapshot),
+            Format::Vtk => vtk::write(file, &snapshot),
+            Format::Vdb => vdb::write(file, &snapshot),
+            Format::Bgeo => bgeo::write(file, &snapshot),
+            Format::Glb => glb::write(file, &snapshot),
+            Format::Pbrt => pbrt::write(file, &snapshot, view.as_ref().expect("renders"), &stem),
+            Format::Mitsuba => {
+                mitsuba::write(file, &snapshot, view.as_ref().expect("renders"), &stem)
+            }
+            Format::Abc | Format::Usd => unreachable!("these are one file"),
+        })
+        .map_err(failed(&path))?;
+        times.push((snapshot.meta.time, name));
     }
+    if job.format == Format::Vtk {
+        let path = job.to.join(format!("{}.pvd", job.what.stem()));
+        atomic::write_bytes(&path, vtk::collection(&times).as_bytes()).map_err(failed(&path))?;
+    }
+    Ok(times.len())
+}
+
+/// The surface of frame `number`, as it lies in the run's folder.
+fn read_mesh(run: &RunFolder, number: u32) -> Result<SurfaceMesh, ExportError> {
+    let path = run.path().join(format!("meshes/{number:06}.ply"));
+    let refused = |reason: String| ExportError::Mesh {
+        frame: number,
+        reason,
+    };
+    if !path.exists() {
+        let advice = "make it with barchan surface";
+        return Err(refused(format!(
+            "{} is not there; {advice}",
+            path.display()
+        )));
+    }
+    let mesh = barchan_base::mesh::load_mesh(&path).map_err(|e| refused(e.to_string()))?;
+    Ok(SurfaceMesh {
+        positions: mesh.vertices().to_vec(),
+        triangles: mesh.triangles().to_vec(),
+        ..Default::default()
+    })
 }

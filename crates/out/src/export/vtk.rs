@@ -1,28 +1,65 @@
-//! ParaView's .vtp points with raw appended data, and a .pvd that gives each its time.
+//! ParaView's .vtp points or triangles with raw appended data, and a .pvd that gives each file its time.
 
-use crate::cache::Frame;
-use barchan_base::column::as_bytes;
+use super::snapshot::{Snapshot, width};
+use barchan_base::column::{Kind, as_bytes};
 use std::io::{self, Write};
 
 /// An array of the file: name, VTK type, components, bytes.
-type Array<'a> = (&'a str, &'a str, usize, &'a [u8]);
+type Array<'a> = (String, &'static str, usize, &'a [u8]);
 
-pub(super) fn write(file: &mut impl Write, frame: &Frame) -> io::Result<()> {
-    let particles = &frame.particles;
-    let count = particles.len();
-    let connectivity: Vec<u64> = (0..count as u64).collect();
-    let offsets: Vec<u64> = (1..=count as u64).collect();
-    let points: [Array; 1] = [("position", "Float32", 3, as_bytes(&particles.position))];
-    let data: [Array; 5] = [
-        ("velocity", "Float32", 3, as_bytes(&particles.velocity)),
-        ("radius", "Float32", 1, as_bytes(&particles.radius)),
-        ("mass", "Float32", 1, as_bytes(&particles.mass)),
-        ("material", "UInt16", 1, as_bytes(&particles.material)),
-        ("id", "UInt64", 1, as_bytes(&particles.id)),
-    ];
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::F32 | Kind::Vec3 | Kind::Mat3 => "Float32",
+        Kind::F64 => "Float64",
+        Kind::U16 => "UInt16",
+        Kind::U32 => "UInt32",
+        Kind::U64 => "UInt64",
+    }
+}
+
+/// `text` as the value of an XML attribute.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+/// The corners of all cells one after another, and where each cell ends.
+fn cells(snapshot: &Snapshot) -> (Vec<u64>, Vec<u64>) {
+    let triangles = snapshot.triangles();
+    if triangles.is_empty() {
+        let count = snapshot.positions().len() as u64;
+        return ((0..count).collect(), (1..=count).collect());
+    }
+    let corners = triangles.iter().flatten().map(|&v| u64::from(v)).collect();
+    let ends = (1..=triangles.len() as u64).map(|i| 3 * i).collect();
+    (corners, ends)
+}
+
+pub(super) fn write(file: &mut impl Write, snapshot: &Snapshot) -> io::Result<()> {
+    let (corners, ends) = cells(snapshot);
+    let points: [Array; 1] = [(
+        "position".into(),
+        "Float32",
+        3,
+        as_bytes(snapshot.positions()),
+    )];
+    let data: Vec<Array> = snapshot
+        .columns()
+        .into_iter()
+        .map(|(spec, bytes)| {
+            (
+                escaped(spec.name),
+                kind_name(spec.kind),
+                width(spec.kind),
+                bytes,
+            )
+        })
+        .collect();
     let cells: [Array; 2] = [
-        ("connectivity", "Int64", 1, as_bytes(&connectivity)),
-        ("offsets", "Int64", 1, as_bytes(&offsets)),
+        ("connectivity".into(), "Int64", 1, as_bytes(&corners)),
+        ("offsets".into(), "Int64", 1, as_bytes(&ends)),
     ];
     let mut place = 0;
     let mut declare = |arrays: &[Array]| {
@@ -35,14 +72,20 @@ pub(super) fn write(file: &mut impl Write, frame: &Frame) -> io::Result<()> {
         });
         lines.collect::<String>()
     };
+    let count = snapshot.positions().len();
+    let (verts, polys) = match snapshot.triangles().len() {
+        0 => (count, 0),
+        triangles => (0, triangles),
+    };
+    let cell_kind = if polys > 0 { "Polys" } else { "Verts" };
     write!(
         file,
         "<?xml version=\"1.0\"?>\n<VTKFile type=\"PolyData\" version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\">\n\
          <PolyData>\n<FieldData>\n<DataArray type=\"Float64\" Name=\"TimeValue\" NumberOfTuples=\"1\" format=\"ascii\">{}</DataArray>\n</FieldData>\n\
-         <Piece NumberOfPoints=\"{count}\" NumberOfVerts=\"{count}\" NumberOfLines=\"0\" NumberOfStrips=\"0\" NumberOfPolys=\"0\">\n\
-         <Points>\n{}</Points>\n<PointData Vectors=\"velocity\">\n{}</PointData>\n<Verts>\n{}</Verts>\n</Piece>\n</PolyData>\n\
+         <Piece NumberOfPoints=\"{count}\" NumberOfVerts=\"{verts}\" NumberOfLines=\"0\" NumberOfStrips=\"0\" NumberOfPolys=\"{polys}\">\n\
+         <Points>\n{}</Points>\n<PointData Vectors=\"velocity\">\n{}</PointData>\n<{cell_kind}>\n{}</{cell_kind}>\n</Piece>\n</PolyData>\n\
          <AppendedData encoding=\"raw\">\n_",
-        frame.meta.time,
+        snapshot.meta.time,
         declare(&points),
         declare(&data),
         declare(&cells)
@@ -63,4 +106,53 @@ pub(super) fn collection(files: &[(f64, String)]) -> String {
     format!(
         "<?xml version=\"1.0\"?>\n<VTKFile type=\"Collection\" version=\"1.0\">\n<Collection>\n{entries}</Collection>\n</VTKFile>\n"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples;
+    use super::*;
+
+    /// The appended array `name`: found by its offset, cut by its own length.
+    fn array(bytes: &[u8], name: &str) -> Vec<u8> {
+        let mark = b"encoding=\"raw\">\n_";
+        let place = bytes.windows(mark.len()).position(|w| w == mark);
+        let start = place.expect("appended data") + mark.len();
+        let header = String::from_utf8_lossy(&bytes[..start]).into_owned();
+        let line = header
+            .lines()
+            .find(|line| line.contains(&format!("Name=\"{name}\"")))
+            .expect("declared");
+        let offset = line.split("offset=\"").nth(1).expect("an offset");
+        let offset: usize = offset
+            .split('"')
+            .next()
+            .and_then(|t| t.parse().ok())
+            .expect("a number");
+        let at = start + offset;
+        let length = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight"));
+        bytes[at + 8..at + 8 + length as usize].to_vec()
+    }
+
+    #[test]
+    fn arrays_stand_at_their_offsets() {
+        let mut bytes = Vec::new();
+        write(&mut bytes, &samples::particles(4, 2)).expect("memory takes all");
+        let heat: Vec<f64> = array(&bytes, "heat of it")
+            .chunks(8)
+            .map(|b| f64::from_le_bytes(b.try_into().expect("eight")))
+            .collect();
+        assert_eq!(heat, [273.0, 274.0, 275.0, 276.0]);
+        assert_eq!(array(&bytes, "offsets").len(), 32);
+        let mut bytes = Vec::new();
+        write(&mut bytes, &samples::tetrahedron(2)).expect("memory takes all");
+        assert_eq!(array(&bytes, "connectivity").len(), 12 * 8);
+        assert!(String::from_utf8_lossy(&bytes).contains("NumberOfPolys=\"4\""));
+        assert_eq!(array(&bytes, "normal").len(), 4 * 12);
+    }
+
+    #[test]
+    fn names_cannot_break_the_xml() {
+        assert_eq!(escaped("a<\"b\"&"), "a&lt;&quot;b&quot;&amp;");
+    }
 }

@@ -358,11 +358,25 @@ table! {
 }
 
 keywords! {
-    /// A format of particle files.
+    /// A format of other programs' files.
     pub enum Format {
-        /// Stanford polygon files of points.
+        /// Alembic: one .abc with every frame.
+        Abc = "abc",
+        /// USD as text: one .usda with every frame.
+        Usd = "usd",
+        /// OpenVDB: distance, density and velocity on sparse voxels.
+        Vdb = "vdb",
+        /// Houdini's classic .bgeo of points.
+        Bgeo = "bgeo",
+        /// Stanford polygon files.
         Ply = "ply",
         /// ParaView's .vtp, with a .pvd for the time axis.
         Vtk = "vtk",
+        /// Binary glTF.
+        Glb = "glb",
+        /// Scenes of pbrt-v4, ready to render.
+        Pbrt = "pbrt",
+        /// Scenes of Mitsuba 3, ready to render.
+        Mitsuba = "mitsuba",
     }
 }

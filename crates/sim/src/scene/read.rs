@@ -274,6 +274,11 @@ macro_rules! keywords {
             pub fn word(self) -> &'static str {
                 match self { $( Self::$variant => $word, )+ }
             }
+
+            /// What `word` stands for, if it is one of the words.
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word { $( $word => Some(Self::$variant), )+ _ => None }
+            }
         }
 
         impl $crate::scene::read::Read for $name {
@@ -283,7 +288,7 @@ macro_rules! keywords {
                 problems: &mut $crate::scene::problem::Problems,
             ) -> Option<Self> {
                 let word = $crate::scene::read::read_word(node, path, Self::WORDS, problems)?;
-                match word { $( $word => Some(Self::$variant), )+ _ => None }
+                Self::from_word(word)
             }
 
             fn schema(_: &mut $crate::scene::read::Defs) -> serde_json::Value {
