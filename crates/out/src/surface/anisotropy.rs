@@ -20,9 +20,9 @@ const DRAWN: f64 = 0.9;
 /// Variance along an axis in a full neighbourhood of radius 1 under the weight 1 − d³.
 const FULL_VARIANCE: f64 = 0.15;
 /// The sum at the surface.
-pub const LEVEL: f32 = 0.5;
+pub const LEVEL: f32 = 0.4;
 /// Where [`Spline`] falls to [`LEVEL`].
-const LEVEL_DISTANCE: f64 = 0.361_176;
+const LEVEL_DISTANCE: f64 = 0.412_606;
 
 /// The neighbours of a particle, weighted by nearness.
 struct Neighborhood {
@@ -43,6 +43,7 @@ pub fn prepare(cloud: &mut Cloud) -> Result<(), SurfaceError> {
     for reach in &mut cloud.reach {
         *reach *= NEIGHBORHOOD;
     }
+    cloud.measure_homes();
     let shapes = each_with_neighbors(cloud, |center, near| {
         let around = Neighborhood::new(center.as_dvec3(), near);
         (center.as_dvec3(), around)
@@ -70,6 +71,7 @@ pub fn prepare(cloud: &mut Cloud) -> Result<(), SurfaceError> {
         cloud.metric.push(metric(axes, lengths * reach));
         cloud.reach[i] = (lengths.max_element() * reach) as f32;
     }
+    cloud.measure_homes();
     Ok(())
 }
 
@@ -99,9 +101,9 @@ impl Neighborhood {
         let mut offset = DVec3::ZERO;
         let mut square = DMat3::ZERO;
         for near in near {
-            let d = near.center.as_dvec3() - center;
-            let part = d.length() / f64::from(near.reach);
-            if part < 1.0 {
+            if near.center.distance_squared(center.as_vec3()) < near.reach * near.reach {
+                let d = near.center.as_dvec3() - center;
+                let part = (d.length() / f64::from(near.reach)).min(1.0);
                 let weight = 1.0 - part * part * part;
                 this.count += 1;
                 this.weight += weight;

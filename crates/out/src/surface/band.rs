@@ -13,6 +13,8 @@ use rayon::prelude::*;
 pub const NONE: u32 = u32::MAX;
 /// Nodes along the edge of a block and its upper neighbours' first ones.
 pub const WIDE: usize = EDGE + 1;
+/// Nodes along the edge of a block and one on either side.
+const PADDED: usize = EDGE + 2;
 
 /// The blocks near the surface.
 pub struct Band {
@@ -22,7 +24,7 @@ pub struct Band {
     neighbors: Vec<[u32; 27]>,
     /// The function itself.
     raw: Vec<Values>,
-    /// The function mended and smoothed.
+    /// The function smoothed.
     values: Vec<Values>,
 }
 
@@ -65,31 +67,19 @@ impl Band {
             .filter(|&i| is_near_surface(&reached.keys, &lies, i))
             .map(|i| i as u32)
             .collect();
-        let both: Vec<(Values, Values)> = kept
+        let raw: Vec<Values> = kept
             .par_iter()
-            .map_init(Vec::new, |near, &i| {
-                let Lies::Across(raw) = &lies[i as usize] else {
-                    let raw = fill(near, i as usize);
-                    return (raw, raw);
-                };
-                let mut mended = **raw;
-                cloud.near_block(
-                    reached.keys[i as usize],
-                    reached.homes(i as usize),
-                    0.0,
-                    near,
-                );
-                field.mend(near, cell, &mut mended);
-                (**raw, mended)
+            .map_init(Vec::new, |near, &i| match &lies[i as usize] {
+                Lies::Across(values) => **values,
+                _ => fill(near, i as usize),
             })
             .collect();
         let keys: Vec<u64> = kept.iter().map(|&i| reached.keys[i as usize]).collect();
-        let (raw, values) = both.into_iter().unzip();
         Self {
             reached: kept,
             neighbors: keys.par_iter().map(|&key| neighbors(&keys, key)).collect(),
+            values: raw.clone(),
             raw,
-            values,
         }
     }
 
@@ -115,17 +105,37 @@ impl Band {
     }
 
     fn smoothed(&self, block: usize) -> Values {
-        let old = &self.values[block];
-        let mut new = *old;
+        let padded = self.padded(block);
+        let mut new = self.values[block];
         for (i, value) in new.iter_mut().enumerate() {
-            let place = IVec3::new(i as i32 % 8, i as i32 / 8 % 8, i as i32 / 64);
-            let sum: f32 = IVec3::AXES
+            let at =
+                1 + i % EDGE + PADDED * (1 + i / EDGE % EDGE + PADDED * (1 + i / (EDGE * EDGE)));
+            let sum: f32 = [1, PADDED, PADDED * PADDED]
                 .iter()
-                .map(|axis| self.value(block, place - axis) + self.value(block, place + axis))
+                .map(|step| padded[at - step] + padded[at + step])
                 .sum();
             *value = value.min(sum / 6.0);
         }
         new
+    }
+
+    /// Values on the nodes of a block and of one layer around it.
+    fn padded(&self, block: usize) -> Box<[f32; PADDED * PADDED * PADDED]> {
+        let mut padded = Box::new([0.0; PADDED * PADDED * PADDED]);
+        for (i, row) in padded.chunks_exact_mut(PADDED).enumerate() {
+            let (y, z) = ((i % PADDED) as i32 - 1, (i / PADDED) as i32 - 1);
+            self.row(block, y, z, &mut row[1..=EDGE]);
+            row[0] = self.value(block, IVec3::new(-1, y, z));
+            row[EDGE + 1] = self.value(block, IVec3::new(EDGE as i32, y, z));
+        }
+        padded
+    }
+
+    /// Copies a row of a block, or of one beside it.
+    fn row(&self, block: usize, y: i32, z: i32, row: &mut [f32]) {
+        let (block, place) = self.locate(block, IVec3::new(0, y, z));
+        let start = node(0, place.y as usize, place.z as usize);
+        row.copy_from_slice(&self.values[block][start..start + EDGE]);
     }
 
     /// Value at a node of a block or one step outside it. Beyond the band nothing changes.
@@ -141,14 +151,7 @@ impl Band {
     }
 
     fn look(&self, block: usize, place: IVec3, get: impl Fn(&Self, usize, usize) -> f32) -> f32 {
-        let step = IVec3::new(place.x >> 3, place.y >> 3, place.z >> 3);
-        let (block, place) = match self.neighbor(block, step) {
-            NONE => (
-                block,
-                place.clamp(IVec3::ZERO, IVec3::splat(EDGE as i32 - 1)),
-            ),
-            other => (other as usize, place & 7),
-        };
+        let (block, place) = self.locate(block, place);
         get(
             self,
             block,
@@ -156,16 +159,25 @@ impl Band {
         )
     }
 
+    /// The block and node at a node of a block or one step outside it; the nearest of the block's own where the band ends.
+    fn locate(&self, block: usize, place: IVec3) -> (usize, IVec3) {
+        let step = IVec3::new(place.x >> 3, place.y >> 3, place.z >> 3);
+        match self.neighbor(block, step) {
+            NONE => (
+                block,
+                place.clamp(IVec3::ZERO, IVec3::splat(EDGE as i32 - 1)),
+            ),
+            other => (other as usize, place & 7),
+        }
+    }
+
     /// Values on the nodes of a block and on its upper neighbours' first ones.
     pub fn wide(&self, block: usize) -> Box<[f32; WIDE * WIDE * WIDE]> {
         let mut wide = Box::new([0.0; WIDE * WIDE * WIDE]);
-        for (i, value) in wide.iter_mut().enumerate() {
-            let place = IVec3::new(
-                (i % WIDE) as i32,
-                (i / WIDE % WIDE) as i32,
-                (i / (WIDE * WIDE)) as i32,
-            );
-            *value = self.value(block, place);
+        for (i, row) in wide.chunks_exact_mut(WIDE).enumerate() {
+            let (y, z) = ((i % WIDE) as i32, (i / WIDE) as i32);
+            self.row(block, y, z, &mut row[..EDGE]);
+            row[EDGE] = self.value(block, IVec3::new(EDGE as i32, y, z));
         }
         wide
     }

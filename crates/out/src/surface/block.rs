@@ -9,6 +9,8 @@ use glam::{DVec3, IVec3, Vec3};
 pub const EDGE: usize = 8;
 /// Nodes in a block.
 pub const NODES: usize = EDGE * EDGE * EDGE;
+/// Bins along the edge of a block: particles are sorted more finely than nodes, so that fewer are looked at in vain.
+pub const BINS: usize = 2;
 /// Bits of a key for each axis.
 const BITS: u32 = 21;
 /// Blocks on either side of the origin, on each axis.
@@ -32,12 +34,22 @@ pub struct Lattice {
 impl Lattice {
     /// The farthest from the origin [m] that a block can be, on each axis.
     pub fn reach(self) -> f64 {
-        // Two blocks are left for those that reach over the rim.
-        f64::from(REACH - 2) * self.edge()
+        // Bins have keys too, and two blocks are left for those that reach over the rim.
+        f64::from(REACH / BINS as i32 - 2) * self.edge()
     }
 
     fn edge(self) -> f64 {
         self.cell * EDGE as f64
+    }
+
+    /// The bin that `place` is in.
+    pub fn bin_of(self, place: DVec3) -> IVec3 {
+        (place * BINS as f64 / self.edge()).floor().as_ivec3()
+    }
+
+    /// Where a bin begins.
+    pub fn bin_origin(self, bin: IVec3) -> DVec3 {
+        bin.as_dvec3() * (self.edge() / BINS as f64)
     }
 
     /// The block that `place` is in.
@@ -56,13 +68,13 @@ impl Lattice {
     }
 }
 
-/// A block's key. Keys of one row follow each other.
+/// A block's or bin's key. Keys of one row follow each other.
 pub fn pack(block: IVec3) -> u64 {
     let part = |value: i32| u64::from((value + REACH) as u32);
     part(block.z) << (2 * BITS) | part(block.y) << BITS | part(block.x)
 }
 
-/// The block of a key.
+/// The block or bin of a key.
 pub fn unpack(key: u64) -> IVec3 {
     let part = |shift: u32| ((key >> shift) & ((1 << BITS) - 1)) as i32 - REACH;
     IVec3::new(part(0), part(BITS), part(2 * BITS))

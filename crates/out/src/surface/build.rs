@@ -94,7 +94,12 @@ pub fn build(points: &Points<'_>, settings: &Settings) -> Result<Surface, Surfac
     // What a summed function is multiplied with to be about a distance: half its support.
     let reach = 2.0 * settings.support * mean_radius as f32;
     match settings.style {
-        Style::ZhuBridson => surface(&cloud, &Averaged { empty: reach }, points, settings),
+        Style::ZhuBridson => surface(
+            &cloud,
+            &Averaged::new(settings.support, reach),
+            points,
+            settings,
+        ),
         Style::Blobby => {
             let level = settings.radius / (2.0 * settings.support);
             cloud.weight = vec![1.0 / Bump.value(level * level); cloud.len()];

@@ -1,6 +1,6 @@
-//! Particles sorted into blocks, and the blocks they reach.
+//! Particles sorted into bins, and the blocks they reach.
 
-use super::block::{EDGE, Lattice, pack, unpack};
+use super::block::{BINS, EDGE, Lattice, pack, unpack};
 use super::build::{Points, SurfaceError};
 use super::settings::Settings;
 use glam::{DVec3, IVec3, Vec3};
@@ -14,7 +14,7 @@ const MOST_PAIRS: u64 = 1 << 27;
 /// its support is where the stretched distance is below one.
 pub type Metric = [f32; 6];
 
-/// The usable particles, those of one block together.
+/// The usable particles, those of one bin together.
 #[derive(Debug)]
 pub struct Cloud {
     /// The grid.
@@ -31,19 +31,24 @@ pub struct Cloud {
     pub metric: Vec<Metric>,
     /// Place of each among the given points.
     pub source: Vec<u32>,
-    /// Blocks with particles, by key.
+    /// Bins with particles, by key.
     pub homes: Vec<Home>,
     /// Points that cannot be used.
     pub skipped: usize,
 }
 
-/// A block that particles are in.
+/// A bin that particles are in.
 #[derive(Clone, Debug)]
 pub struct Home {
-    /// Key of the block.
+    /// Key of the bin.
     pub key: u64,
     /// Its particles.
     pub range: Range<usize>,
+    /// The box of their centres [m].
+    low: Vec3,
+    high: Vec3,
+    /// How far any of them reaches [m].
+    reach: f32,
 }
 
 /// A particle as a block sees it.
@@ -99,20 +104,20 @@ fn is_usable(position: Vec3, radius: f32) -> bool {
 }
 
 impl Cloud {
-    /// Sorts the usable points by block, in each block by their order.
+    /// Sorts the usable points by bin, in each bin by their order.
     pub fn new(points: &Points<'_>, settings: &Settings, lattice: Lattice) -> Self {
         let rim = lattice.reach();
         let key = |i: usize| {
             let place = points.positions[i].as_dvec3();
             let usable =
                 is_usable(points.positions[i], points.radii[i]) && place.abs().max_element() < rim;
-            usable.then(|| (pack(lattice.block_of(place)), i as u32))
+            usable.then(|| (pack(lattice.bin_of(place)), i as u32))
         };
         let count = points.positions.len();
         let mut order: Vec<(u64, u32)> = (0..count).into_par_iter().filter_map(key).collect();
         order.par_sort_unstable();
         let radius = |i: u32| points.radii[i as usize];
-        Self {
+        let mut cloud = Self {
             lattice,
             centers: gather(&order, |i| points.positions[i as usize]),
             reach: gather(&order, |i| 2.0 * settings.support * radius(i)),
@@ -122,7 +127,9 @@ impl Cloud {
             source: gather(&order, |i| i),
             homes: homes(&order),
             skipped: count - order.len(),
-        }
+        };
+        cloud.measure_homes();
+        cloud
     }
 
     /// How many particles there are.
@@ -130,10 +137,10 @@ impl Cloud {
         self.centers.len()
     }
 
-    /// Particle `index` as seen from `origin`.
-    pub fn near(&self, index: usize, origin: DVec3) -> Near {
+    /// Particle `index` as seen from where its centre is at `center`.
+    fn near(&self, index: usize, center: Vec3) -> Near {
         Near {
-            center: self.lattice.local(self.centers[index], origin),
+            center,
             reach: self.reach[index],
             radius: self.radius[index],
             weight: self.weight.get(index).copied().unwrap_or(1.0),
@@ -185,37 +192,72 @@ impl Cloud {
 
     /// The first and last block that particles of a home reach.
     fn reached_box(&self, home: &Home, margin: f64) -> (IVec3, IVec3) {
-        let mut low = DVec3::INFINITY;
-        let mut high = DVec3::NEG_INFINITY;
-        for i in home.range.clone() {
-            let reach = DVec3::splat(f64::from(self.reach[i]) + margin);
-            let center = self.centers[i].as_dvec3();
-            low = low.min(center - reach);
-            high = high.max(center + reach);
-        }
+        let reach = DVec3::splat(f64::from(home.reach) + margin);
         // Blocks beyond the rim have no key; particles that far are already left out.
         let rim = DVec3::splat(self.lattice.reach() + self.lattice.cell * EDGE as f64);
         (
-            self.lattice.block_of(low.max(-rim)),
-            self.lattice.block_of(high.min(rim)),
+            self.lattice
+                .block_of((home.low.as_dvec3() - reach).max(-rim)),
+            self.lattice
+                .block_of((home.high.as_dvec3() + reach).min(rim)),
         )
     }
 
-    /// The particles of `homes` that reach a node of block `key`, or come within `margin` cells of doing so.
+    /// The particles of `homes` that reach a node of block `key`, or come within `margin` cells of doing so, as seen from it.
     pub fn near_block(&self, key: u64, homes: &[u32], margin: f32, near: &mut Vec<Near>) {
+        let size = (EDGE - 1) as f32 + margin;
+        self.near_box(
+            self.lattice.origin(unpack(key)),
+            [-margin, size],
+            homes,
+            near,
+        );
+    }
+
+    /// The particles of `homes` that reach a place in bin `key`, as seen from it.
+    pub fn near_bin(&self, key: u64, homes: &[u32], near: &mut Vec<Near>) {
+        let origin = self.lattice.bin_origin(unpack(key));
+        self.near_box(origin, [0.0, (EDGE / BINS) as f32], homes, near);
+    }
+
+    /// Those that reach into the box from `span[0]` to `span[1]` cells beyond `origin` on each axis.
+    fn near_box(&self, origin: DVec3, span: [f32; 2], homes: &[u32], near: &mut Vec<Near>) {
         near.clear();
-        let origin = self.lattice.origin(unpack(key));
-        let margin = margin * self.lattice.cell as f32;
-        let last = Vec3::splat((EDGE - 1) as f32 * self.lattice.cell as f32);
-        for &home in homes {
-            for i in self.homes[home as usize].range.clone() {
-                let center = self.lattice.local(self.centers[i], origin);
-                let gap = (center - center.clamp(Vec3::ZERO, last)).length();
-                if gap < self.reach[i] + margin {
-                    near.push(self.near(i, origin));
+        let [low, high] = span.map(|cells| Vec3::splat(cells * self.lattice.cell as f32));
+        // Most are far away, which rounded coordinates tell as well, with a margin for the rounding.
+        let rounding = Vec3::splat(1e-6 * origin.abs().max_element() as f32) + high * 1e-6;
+        let first = origin.as_vec3() + low - rounding;
+        let last = origin.as_vec3() + high + rounding;
+        for home in homes.iter().map(|home| &self.homes[*home as usize]) {
+            let gap = (first - home.high).max(home.low - last).max(Vec3::ZERO);
+            if gap.length_squared() >= home.reach * home.reach {
+                continue;
+            }
+            for i in home.range.clone() {
+                let (center, square) = (self.centers[i], self.reach[i] * self.reach[i]);
+                if (center - center.clamp(first, last)).length_squared() >= square {
+                    continue;
+                }
+                let center = self.lattice.local(center, origin);
+                if (center - center.clamp(low, high)).length_squared() < square {
+                    near.push(self.near(i, center));
                 }
             }
         }
+    }
+
+    /// Finds out anew what room the homes' particles take, after their centres or reaches have changed.
+    pub fn measure_homes(&mut self) {
+        let (centers, reach) = (&self.centers, &self.reach);
+        self.homes.par_iter_mut().for_each(|home| {
+            let centers = &centers[home.range.clone()];
+            home.low = centers.iter().copied().fold(Vec3::INFINITY, Vec3::min);
+            home.high = centers.iter().copied().fold(Vec3::NEG_INFINITY, Vec3::max);
+            home.reach = reach[home.range.clone()]
+                .iter()
+                .copied()
+                .fold(0.0, f32::max);
+        });
     }
 }
 
@@ -244,6 +286,9 @@ fn homes(order: &[(u64, u32)]) -> Vec<Home> {
             Some(Home {
                 key: chunk[0].0,
                 range,
+                low: Vec3::ZERO,
+                high: Vec3::ZERO,
+                reach: 0.0,
             })
         })
         .collect()

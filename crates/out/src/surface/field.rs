@@ -10,9 +10,6 @@ pub trait Field: Sync {
     /// Its values on the nodes of a block that are `cell` apart; `near` are all particles that reach any of them.
     fn fill(&self, near: &[Near], cell: f32, values: &mut Values);
 
-    /// Mends values of [`Field::fill`] on nodes where the function is known to be wrong.
-    fn mend(&self, _near: &[Near], _cell: f32, _values: &mut Values) {}
-
     /// Its value at `place`.
     fn at(&self, near: &[Near], place: Vec3) -> f32;
 
@@ -49,7 +46,12 @@ pub fn rows(near: &Near, cell: f32) -> impl Iterator<Item = Row> {
 
 /// Nodes of an axis within `reach` of `center`.
 fn span(center: f32, reach: f32, cell: f32) -> Range<usize> {
-    let index = |value: f32| (value / cell).ceil().clamp(0.0, EDGE as f32) as usize;
+    // Rounding up by hand: many machines have an instruction for it that compilers may not assume.
+    let index = |value: f32| {
+        let value = (value / cell).clamp(0.0, EDGE as f32);
+        let whole = value as usize;
+        whole + usize::from(value > whole as f32)
+    };
     index(center - reach)..index(center + reach)
 }
 

@@ -233,8 +233,8 @@ impl<F: Field> Maker<'_, F> {
         crossings.edges().map(make).collect()
     }
 
-    /// Where the surface crosses an edge, and its normal there. The function is evaluated anew between the nodes; what mending
-    /// and smoothing changed on the nodes is interpolated.
+    /// Where the surface crosses an edge, and its normal there. The function is evaluated anew between the nodes; what smoothing
+    /// changed on the nodes is interpolated.
     fn crossing(&self, block: usize, edge: Edge, wide: &Wide, near: &[Near]) -> (Vec3, Vec3) {
         let cell = self.cloud.lattice.cell as f32;
         let axis = Vec3::AXES[edge.axis];
