@@ -255,3 +255,19 @@ fn bench_prints_json_lines_with_the_headline_last() {
         assert!(headline[key].as_f64().unwrap() > 0.0, "{key}");
     }
 }
+
+#[test]
+fn the_surface_bench_ends_with_the_default_style() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = run(
+        folder.path(),
+        &["bench", "surface", "--json", "--particles", "5000"],
+    );
+    let lines = lines(&bench.stdout);
+    assert_eq!(lines.len(), 4);
+    let headline = lines.last().unwrap();
+    assert_eq!(headline["name"], "surface");
+    for key in ["particles", "threads", "seconds", "triangles", "blocks"] {
+        assert!(headline[key].as_f64().unwrap() > 0.0, "{key}");
+    }
+}

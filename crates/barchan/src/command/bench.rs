@@ -1,8 +1,8 @@
 //! `barchan bench`: fixed work, measured.
 
-use super::Failure;
 use super::machine::peak_memory;
 use super::say::{bytes, grouped, out, talk};
+use super::{Failure, bench_surface, start_threads};
 use barchan_base::Pose;
 use barchan_base::mesh::{Mesh, load_mesh};
 use barchan_base::sampling::Layout;
@@ -22,15 +22,15 @@ use std::time::Instant;
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub struct BenchArgs {
-    /// What to measure: ballistic
-    #[arg(value_parser = ["ballistic"])]
+    /// What to measure: ballistic, surface
+    #[arg(value_parser = ["ballistic", "surface"])]
     name: String,
     /// Print JSON lines, the last one the headline
     #[arg(long)]
     json: bool,
-    /// Particles
-    #[arg(long, default_value_t = 10_000_000)]
-    particles: u64,
+    /// Particles [default: 10,000,000; the 433,479 of the paper for surface]
+    #[arg(long)]
+    particles: Option<u64>,
     /// Steps
     #[arg(long, default_value_t = 100)]
     steps: u32,
@@ -42,6 +42,10 @@ pub struct BenchArgs {
     threads: Option<u16>,
 }
 
+/// Particles, if nobody says.
+const PARTICLES: u64 = 10_000_000;
+/// Particles of the column of Zhu & Bridson (2005).
+const PAPER_PARTICLES: u64 = 433_479;
 /// Length of a step [s]: five to a frame of 24 a second.
 const STEP: f64 = 1.0 / 120.0;
 const FPS: f64 = 24.0;
@@ -50,16 +54,19 @@ const EDGE: f32 = 2.0;
 
 /// Runs `bench`.
 pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
-    if let Some(threads) = args.threads {
-        let _ = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.into())
-            .build_global();
-    }
-    if args.particles == 0 || args.steps == 0 {
+    start_threads(args.threads);
+    if args.particles == Some(0) || args.steps == 0 {
         return Err(Failure::Input(
             "--particles and --steps must be at least 1".into(),
         ));
     }
+    if args.name == "surface" {
+        return bench_surface::bench(args.particles.unwrap_or(PAPER_PARTICLES), args.json);
+    }
+    bench_ballistic(args, args.particles.unwrap_or(PARTICLES))
+}
+
+fn bench_ballistic(args: &BenchArgs, particles: u64) -> Result<(), Failure> {
     let mesh = match &args.mesh {
         Some(path) => load_mesh(path).map_err(Failure::input)?,
         None => knobbly_ball(),
@@ -79,19 +86,19 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let few = (args.steps / 10).max(1);
     measure(
         "ballistic, no collider",
-        &model(None, None, args.particles),
+        &model(None, None, particles),
         few,
         args.json,
     )?;
     measure(
         "ballistic, mesh, air",
-        &model(Some(&collider), Some(air), args.particles),
+        &model(Some(&collider), Some(air), particles),
         few,
         args.json,
     )?;
     measure(
         "ballistic",
-        &model(Some(&collider), None, args.particles),
+        &model(Some(&collider), None, particles),
         args.steps,
         args.json,
     )

@@ -3,6 +3,7 @@
 //! Results go to stdout, talk to stderr. Exit codes: 0 done, 1 the run failed, 2 wrong use or bad input.
 
 mod bench;
+mod bench_surface;
 mod check;
 mod export;
 mod frames;
@@ -13,6 +14,7 @@ mod progress;
 mod run;
 mod say;
 mod stats;
+mod surface;
 
 use barchan_sim::scene::{self, Scene, SceneError};
 use clap::{Parser, Subcommand};
@@ -47,6 +49,8 @@ enum Command {
     Info(info::InfoArgs),
     /// Print figures about each frame
     Stats(stats::StatsArgs),
+    /// Make surface meshes around the material of each frame; given again, make what is missing
+    Surface(surface::SurfaceArgs),
     /// Write frames as files for other programs
     Export(export::ExportArgs),
     /// Measure speed and memory
@@ -103,14 +107,19 @@ impl SceneArgs {
 
     /// Sets up the threads that all parallel loops use; returns how many.
     fn start_threads(&self) -> usize {
-        if let Some(threads) = self.threads {
-            // Fails only if a pool was made before, which no command does.
-            let _ = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads.into())
-                .build_global();
-        }
-        rayon::current_num_threads()
+        start_threads(self.threads)
     }
+}
+
+/// Sets up the threads that all parallel loops use, all cores if nobody says; returns how many.
+fn start_threads(threads: Option<u16>) -> usize {
+    if let Some(threads) = threads {
+        // Fails only if a pool was made before, which no command does.
+        let _ = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.into())
+            .build_global();
+    }
+    rayon::current_num_threads()
 }
 
 /// Where a scene's run goes if nobody says.
@@ -134,6 +143,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::New(args) => new::new(&args),
         Command::Info(args) => info::info(&args),
         Command::Stats(args) => stats::stats(&args),
+        Command::Surface(args) => surface::surface(&args),
         Command::Export(args) => export::export(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Schema => {

@@ -4,6 +4,7 @@ use super::check::{admit, estimate_run};
 use super::frames::FrameRange;
 use super::progress::{FrameDone, Progress, Voice};
 use super::say::{duration, out, talk};
+use super::surface::make_surfaces;
 use super::{Failure, SceneArgs, default_folder};
 use barchan_out::cache::{CacheRecorder, Record, RunFolder};
 use barchan_out::export::What;
@@ -110,6 +111,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             job.folder.path().display()
         )));
     }
+    surface_all(&job, &progress)?;
     export_all(&job, &progress)?;
     report_done(&job, args, &progress);
     Ok(())
@@ -290,6 +292,14 @@ fn watch_for_interrupts() {
             std::process::exit(1);
         }
     });
+}
+
+fn surface_all(job: &Job, progress: &Progress) -> Result<(), Failure> {
+    let Some(doc) = &job.scene.surface else {
+        return Ok(());
+    };
+    let frames = job.folder.frames().map_err(Failure::run)?;
+    make_surfaces(&job.folder, doc, &frames, progress, |_, _| {})
 }
 
 fn export_all(job: &Job, progress: &Progress) -> Result<(), Failure> {

@@ -190,6 +190,7 @@ impl RunFolder {
         for sub in [
             self.frames_dir(),
             self.checkpoint_dir(),
+            self.meshes_dir(),
             self.path.join("export"),
         ] {
             if sub.exists() {
@@ -211,6 +212,16 @@ impl RunFolder {
 
     fn frames_dir(&self) -> PathBuf {
         self.path.join("frames")
+    }
+
+    /// Where surface meshes go.
+    pub fn meshes_dir(&self) -> PathBuf {
+        self.path.join("meshes")
+    }
+
+    /// File of the surface of frame `frame`.
+    pub fn mesh_path(&self, frame: u32) -> PathBuf {
+        self.meshes_dir().join(format!("{frame:0DIGITS$}.ply"))
     }
 
     fn checkpoint_dir(&self) -> PathBuf {
@@ -367,9 +378,14 @@ impl RunFolder {
         atomic::write_bytes(&path, text.as_bytes()).map_err(io_error("write", &path))
     }
 
+    /// The text of `run.toml`; empty if there is none.
+    pub fn record(&self) -> String {
+        fs::read_to_string(self.record_path()).unwrap_or_default()
+    }
+
     /// What `run.toml` says of `key`, if it says anything.
     pub fn recorded(&self, key: &str) -> Option<String> {
-        let record = fs::read_to_string(self.record_path()).ok()?;
+        let record = self.record();
         let value = |line: &str| {
             Some(
                 line.strip_prefix(key)?

@@ -18,7 +18,8 @@ use barchan_sim::state::Particles;
 use glam::Vec3;
 use serde_json::json;
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -27,6 +28,8 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 const BATCH: usize = 1 << 19;
 /// Arrow files begin and end with this.
 const MAGIC: &[u8; 6] = b"ARROW1";
+/// The longest footer that is looked for [bytes].
+const MOST_FOOTER: u64 = 1 << 22;
 /// Key of the checksum in the footer.
 const CHECKSUM: &str = "barchan.xxh3";
 
@@ -286,6 +289,32 @@ pub fn read_frame(path: &Path) -> Result<Frame, FrameError> {
     })
 }
 
+/// The checksum that a frame file ends with, without reading the rest: tells one frame's content from another's.
+///
+/// # Errors
+/// If it cannot be read or has none.
+pub fn frame_digest(path: &Path) -> Result<String, FrameError> {
+    let io = |source| FrameError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    let damaged = |reason: &str| FrameError::Damaged {
+        path: path.to_owned(),
+        reason: reason.into(),
+    };
+    let mut file = File::open(path).map_err(io)?;
+    let size = file.metadata().map_err(io)?.len();
+    // Footers have some kilobytes: a line for each batch and column.
+    let tail = size.min(MOST_FOOTER);
+    file.seek(SeekFrom::Start(size - tail)).map_err(io)?;
+    let mut bytes = Vec::new();
+    file.take(tail).read_to_end(&mut bytes).map_err(io)?;
+    let footer = footer(&bytes).map_err(|reason| damaged(&reason))?;
+    checksum(&footer)
+        .map(str::to_owned)
+        .ok_or_else(|| damaged("it has no checksum"))
+}
+
 fn parse_frame(bytes: Vec<u8>) -> Result<Frame, String> {
     let buffer = Buffer::from_vec(bytes);
     let footer = checked_footer(&buffer)?;
@@ -316,10 +345,9 @@ fn parse_frame(bytes: Vec<u8>) -> Result<Frame, String> {
     Ok(Frame { meta, particles })
 }
 
-/// Finds the footer, checks the checksum of all that precedes it, and that its blocks lie in the file.
-fn checked_footer(buffer: &Buffer) -> Result<arrow_ipc::Footer<'_>, String> {
-    let bytes = buffer.as_slice();
-    if bytes.len() < 20 || !bytes.starts_with(MAGIC) || !bytes.ends_with(MAGIC) {
+/// The footer at the end of `bytes`.
+fn footer(bytes: &[u8]) -> Result<arrow_ipc::Footer<'_>, String> {
+    if bytes.len() < 20 || !bytes.ends_with(MAGIC) {
         return Err("it is not a whole Arrow file".into());
     }
     let trailer = bytes.len() - 10;
@@ -328,14 +356,26 @@ fn checked_footer(buffer: &Buffer) -> Result<arrow_ipc::Footer<'_>, String> {
         .ok()
         .and_then(|length| trailer.checked_sub(length));
     let footer = &bytes[start.ok_or("its footer has an impossible length")?..trailer];
-    let footer =
-        arrow_ipc::root_as_footer(footer).map_err(|e| format!("its footer makes no sense: {e}"))?;
+    arrow_ipc::root_as_footer(footer).map_err(|e| format!("its footer makes no sense: {e}"))
+}
+
+/// The checksum in a footer.
+fn checksum<'a>(footer: &arrow_ipc::Footer<'a>) -> Option<&'a str> {
     let pairs = footer.custom_metadata();
     let mut pairs = pairs.iter().flatten();
-    let checksum = pairs
+    pairs
         .find(|pair| pair.key() == Some(CHECKSUM))
-        .and_then(|pair| pair.value());
-    let (count, hash) = checksum
+        .and_then(|pair| pair.value())
+}
+
+/// Finds the footer, checks the checksum of all that precedes it, and that its blocks lie in the file.
+fn checked_footer(buffer: &Buffer) -> Result<arrow_ipc::Footer<'_>, String> {
+    let bytes = buffer.as_slice();
+    if !bytes.starts_with(MAGIC) {
+        return Err("it is not a whole Arrow file".into());
+    }
+    let footer = footer(bytes)?;
+    let (count, hash) = checksum(&footer)
         .and_then(|text| text.split_once(' '))
         .ok_or("it has no checksum")?;
     let count: usize = count.parse().map_err(|_| "its checksum makes no sense")?;

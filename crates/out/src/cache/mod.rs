@@ -7,5 +7,5 @@ mod recorder;
 mod toml_text;
 
 pub use folder::{FolderError, Record, RunFolder};
-pub use frame::{Frame, FrameError, FrameMeta, read_frame, write_frame};
+pub use frame::{Frame, FrameError, FrameMeta, frame_digest, read_frame, write_frame};
 pub use recorder::CacheRecorder;

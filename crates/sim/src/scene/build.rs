@@ -2,9 +2,10 @@
 
 use super::builder::Builder;
 use super::document::{
-    EmitDoc, FillDoc, MaterialDoc, Method, SceneDoc, SeedingDoc, SinkDoc, SolverDoc, TransferDoc,
+    EmitDoc, FillDoc, MaterialDoc, Method, SceneDoc, SeedingDoc, SinkDoc, SolverDoc, SurfaceDoc,
+    TransferDoc,
 };
-use super::preset::PRESETS;
+use super::preset::{PRESETS, Preset};
 use super::problem::{Problem, Problems, suggest};
 use super::quantity::{Dimension, NotNegative, Quantity, Rate, Rule, Time};
 use super::read::{Read, Text};
@@ -145,12 +146,25 @@ impl Builder<'_> {
     }
 }
 
-fn material(name: &str, doc: &MaterialDoc, problems: &mut Problems) -> Option<Material> {
-    let preset_name = doc
-        .preset
+/// The preset that a material starts from.
+pub fn preset(doc: &MaterialDoc) -> Option<&'static Preset> {
+    PRESETS.get(preset_name(doc))
+}
+
+fn preset_name(doc: &MaterialDoc) -> &str {
+    doc.preset
         .as_ref()
-        .map_or("dry-sand", |preset| preset.value.as_str());
-    let Some(preset) = PRESETS.get(preset_name) else {
+        .map_or("dry-sand", |preset| preset.value.as_str())
+}
+
+/// A preset's linear colour.
+pub fn color(preset: &Preset) -> [f32; 3] {
+    std::array::from_fn(|i| preset.color[i].si as f32)
+}
+
+fn material(name: &str, doc: &MaterialDoc, problems: &mut Problems) -> Option<Material> {
+    let preset_name = preset_name(doc);
+    let Some(preset) = preset(doc) else {
         let names: Vec<&str> = PRESETS.keys().map(String::as_str).collect();
         let span = doc
             .preset
@@ -170,7 +184,7 @@ fn material(name: &str, doc: &MaterialDoc, problems: &mut Problems) -> Option<Ma
         friction_angle: choose(doc.friction_angle.as_ref(), &preset.friction_angle.value),
         cohesion: choose(doc.cohesion.as_ref(), &preset.cohesion.value),
         restitution: choose(doc.restitution.as_ref(), &preset.restitution.value),
-        color: std::array::from_fn(|i| preset.color[i].si as f32),
+        color: color(preset),
     };
     if material.grain_density < material.density {
         let given = doc
@@ -224,9 +238,32 @@ fn check_header(doc: &SceneDoc, problems: &mut Problems) {
         );
         problems.push(Problem::new(doc.span.start..doc.span.start, message));
     }
+    if let Some(surface) = &doc.surface {
+        check_surface(surface, problems);
+    }
     if doc.fill.is_empty() && doc.emit.is_empty() {
         let problem = Problem::new(doc.span.end..doc.span.end, "there is nothing to simulate");
         problems.push(problem.help("add a [[fill]] or an [[emit]]"));
+    }
+}
+
+/// Checks the rules between the keys of a surface.
+pub fn check_surface(doc: &SurfaceDoc, problems: &mut Problems) {
+    if let Some(shutter) = &doc.shutter
+        && shutter.open.si >= shutter.close.si
+    {
+        let message = format!(
+            "the shutter must open before it closes, and {} is not before {}",
+            shutter.open.si, shutter.close.si
+        );
+        problems.push(Problem::new(shutter.span.clone(), message));
+    }
+    if doc.radius.si >= 2.0 * doc.support.si {
+        let message = format!(
+            "\"surface.radius\" ({} radii) must be smaller than \"surface.support\" ({} spacings, each two radii)",
+            doc.radius.si, doc.support.si
+        );
+        problems.push(Problem::new(doc.radius.span.clone(), message));
     }
 }
 
@@ -274,6 +311,7 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
         model,
         compression: doc.output.compression,
         checkpoint_every: u32::try_from(doc.output.checkpoint_every.0).unwrap_or(u32::MAX),
+        surface: doc.surface.clone(),
         exports: doc
             .export
             .as_ref()
@@ -303,7 +341,7 @@ fn flip_settings(doc: &SolverDoc, model: &Model) -> FlipSettings {
 fn deciding(parameters: &serde_json::Value) -> serde_json::Value {
     let mut deciding = parameters.clone();
     if let Some(map) = deciding.as_object_mut() {
-        for key in ["name", "frames", "output", "export"] {
+        for key in ["name", "frames", "output", "surface", "export"] {
             map.remove(key);
         }
     }

@@ -1,10 +1,10 @@
 //! The scene file, key by key. These doc comments are what `barchan schema` and editors show.
 
 use super::quantity::{
-    Acceleration, Acute, Angle, Density, Frequency, Length, Mass, NotNegative, Positive, Pressure,
-    Quantity, Rate, Ratio, Speed, Spin, Time, Triple, Unit, UpToStraight, Viscosity,
+    Acceleration, Acute, Angle, Density, FrameAway, Frequency, Length, Mass, NotNegative, Positive,
+    Pressure, Quantity, Rate, Ratio, Speed, Spin, Time, Triple, Unit, UpToStraight, Viscosity,
 };
-use super::read::{Count, Text};
+use super::read::{Count, Read, Text};
 use super::shapes::ShapeDoc;
 use crate::{keywords, table};
 use std::collections::BTreeMap;
@@ -44,6 +44,8 @@ table! {
         air: Option<AirDoc>,
         /// How frames and checkpoints are kept.
         output: OutputDoc,
+        /// The surface around the material, made when the run is done.
+        surface: Option<SurfaceDoc>,
         /// Files to write when the run is done.
         export: Option<ExportDoc>,
     }
@@ -346,6 +348,74 @@ keywords! {
         Lz4 = "lz4",
         /// Smallest.
         Zstd = "zstd",
+    }
+}
+
+table! {
+    /// The surface around the material.
+    pub struct SurfaceDoc {
+        /// The function whose zero is the surface.
+        style: SurfaceStyle = SurfaceStyle::ZhuBridson,
+        /// Distance between nodes of the grid; half the particles' spacing if left out.
+        cell: Option<Quantity<Length, Positive>>,
+        /// How far a particle reaches, in spacings.
+        support: Quantity<Ratio, Positive> = Quantity::of(2.0),
+        /// Radius of a particle alone, in radii; 1 is half the spacing.
+        radius: Quantity<Ratio, Positive> = Quantity::of(1.0),
+        /// Passes of smoothing, which fill hollows and wear nothing away; 8 at most.
+        smoothing: Count<0, 8> = Count(2),
+        /// Formats of the mesh files.
+        formats: Vec<MeshFormat> = vec![MeshFormat::Ply],
+        /// Makes surfaces within the time that a camera's shutter is open as well.
+        shutter: Option<ShutterDoc>,
+    }
+}
+
+impl Default for SurfaceDoc {
+    fn default() -> Self {
+        Self::missing().expect("every key has a default")
+    }
+}
+
+keywords! {
+    /// A function whose zero is a surface.
+    pub enum SurfaceStyle {
+        /// Weighted means of centres and radii (Zhu & Bridson 2005): flat where particles lie flat.
+        ZhuBridson = "zhu-bridson",
+        /// Blobs that melt together (Blinn 1982), for comparison.
+        Blobby = "blobby",
+        /// A density, as SPH has it.
+        Sph = "sph",
+        /// Kernels flattened along the surface (Yu & Turk 2013): smoothest, and best for thin sheets.
+        Anisotropic = "anisotropic",
+    }
+}
+
+table! {
+    /// When a camera's shutter is open.
+    pub struct ShutterDoc {
+        /// When it opens, in frames after the frame; may be negative.
+        open: Quantity<Ratio, FrameAway> = Quantity::of(0.0),
+        /// When it closes, in frames after the frame.
+        close: Quantity<Ratio, FrameAway> = Quantity::of(0.5),
+        /// Surfaces in that time, both ends included.
+        samples: Count<2, 64> = Count(5),
+    }
+}
+
+keywords! {
+    /// A format of mesh files.
+    pub enum MeshFormat {
+        /// Stanford polygon files, binary, with all that vertices carry. What `barchan render` reads.
+        Ply = "ply",
+        /// Wavefront text.
+        Obj = "obj",
+        /// Triangles for 3D printing, binary.
+        Stl = "stl",
+        /// Binary glTF.
+        Glb = "glb",
+        /// ParaView's .vtp.
+        Vtk = "vtk",
     }
 }
 

@@ -13,15 +13,20 @@ mod quantity;
 pub mod read;
 mod shapes;
 
-pub use document::{Compression, Format, FrictionDoc as Friction, Method};
+pub use document::{
+    Compression, Format, FrictionDoc as Friction, MeshFormat, Method, ShutterDoc, SurfaceDoc,
+    SurfaceStyle,
+};
 pub use preset::{PRESETS, Preset};
 pub use problem::{SceneError, SceneProblem};
 
 use crate::model::Model;
-use document::SceneDoc;
+use document::{MaterialDoc, SceneDoc};
 use problem::{Problems, Source};
+use quantity::{Frequency, Positive, Quantity};
 use read::{Defs, Read};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A scene, checked and complete.
@@ -47,6 +52,8 @@ pub struct Scene {
     pub compression: Compression,
     /// Frames between checkpoints.
     pub checkpoint_every: u32,
+    /// The surface to make when the run is done.
+    pub surface: Option<SurfaceDoc>,
     /// Files to write when the run is done.
     pub exports: Vec<Format>,
     /// A hash of everything that decides the frames' bytes: the final parameters and the files they name.
@@ -138,6 +145,84 @@ fn read_document(
     SceneDoc::read(&root, "", problems)
 }
 
+/// A table of the scene as a run's record, `run.toml`, repeats it, with `overrides` applied, each written
+/// `table.key=value`; the table's defaults where the record does not have it.
+///
+/// # Errors
+/// Every problem found, with its place.
+pub fn recorded<T: Read>(record: &str, table: &str, overrides: &[String]) -> Result<T, SceneError> {
+    let source = Source {
+        name: "run.toml".into(),
+        text: record.to_owned(),
+        overrides: overrides.join("\n"),
+    };
+    let mut problems = Problems::default();
+    let value = read_recorded(&source, table, overrides, &mut problems);
+    value
+        .filter(|_| problems.is_empty())
+        .ok_or_else(|| SceneError::new(&source, problems))
+}
+
+/// How a run's surface is made: [`recorded`], with the rules between its keys.
+///
+/// # Errors
+/// As [`recorded`].
+pub fn recorded_surface(record: &str, overrides: &[String]) -> Result<SurfaceDoc, SceneError> {
+    let doc: SurfaceDoc = recorded(record, "surface", overrides)?;
+    let source = Source {
+        name: "run.toml".into(),
+        text: record.to_owned(),
+        overrides: overrides.join("\n"),
+    };
+    let mut problems = Problems::default();
+    build::check_surface(&doc, &mut problems);
+    if problems.is_empty() {
+        Ok(doc)
+    } else {
+        Err(SceneError::new(&source, problems))
+    }
+}
+
+fn read_recorded<T: Read>(
+    source: &Source,
+    table: &str,
+    overrides: &[String],
+    problems: &mut Problems,
+) -> Option<T> {
+    let root = match node::parse(&source.text, 0) {
+        Ok(root) => root,
+        Err(problem) => return problems.none(problem),
+    };
+    // A record without parameters is one of a scene with nothing but defaults.
+    let mut parameters = root.find("parameters").cloned().unwrap_or(node::empty());
+    let mut offset = source.text.len();
+    for text in overrides {
+        node::apply_override(&mut parameters, text, offset, problems);
+        offset += text.len() + 1;
+    }
+    match parameters.find(table) {
+        Some(node) => T::read(node, table, problems),
+        None => T::missing(),
+    }
+}
+
+/// Frames a second that a run's record repeats; the scene file's default if it does not.
+pub fn recorded_fps(record: &str) -> f64 {
+    let fps: Result<Quantity<Frequency, Positive>, _> = recorded(record, "fps", &[]);
+    fps.map_or(24.0, |fps| fps.si)
+}
+
+/// Linear colours of the materials that a run's record repeats, by name.
+pub fn recorded_colors(record: &str) -> BTreeMap<String, [f32; 3]> {
+    let materials: BTreeMap<String, MaterialDoc> =
+        recorded(record, "materials", &[]).unwrap_or_default();
+    let color = |doc: &MaterialDoc| build::preset(doc).map(build::color).unwrap_or([0.5; 3]);
+    materials
+        .iter()
+        .map(|(name, doc)| (name.clone(), color(doc)))
+        .collect()
+}
+
 /// The JSON Schema of scene files, for editors.
 pub fn schema() -> Value {
     let mut defs = Defs::default();
@@ -225,6 +310,43 @@ shape = { sphere = { radius = 0.5 } }
         assert_eq!(plain, identity(&["solver.resolution=0.05"]));
         assert_ne!(plain, identity(&["solver.resolution=0.04"]));
         assert_ne!(plain, identity(&["seed=1"]));
+    }
+
+    #[test]
+    fn a_surface_has_sane_defaults_and_comes_back_from_the_record() {
+        assert!(scene(MINIMAL, &[]).unwrap().surface.is_none());
+        let plain = scene(&format!("{MINIMAL}[surface]\n"), &[]).unwrap();
+        assert_eq!(plain.identity, scene(MINIMAL, &[]).unwrap().identity);
+        let doc = plain.surface.unwrap();
+        assert_eq!((doc.style, doc.smoothing.0), (SurfaceStyle::ZhuBridson, 2));
+        let record = "[parameters]\nsurface = { style = \"sph\", cell = 0.25, smoothing = 4 }";
+        let changed = ["surface.smoothing=5".to_owned()];
+        let doc: SurfaceDoc = recorded(record, "surface", &changed).unwrap();
+        assert_eq!((doc.style, doc.smoothing.0), (SurfaceStyle::Sph, 5));
+        let doc: SurfaceDoc = recorded("", "surface", &[]).unwrap();
+        assert_eq!(doc.style, SurfaceStyle::ZhuBridson);
+        assert!(recorded::<SurfaceDoc>("[parameters", "surface", &[]).is_err());
+        let wrong = ["surface.stile=sph".to_owned()];
+        assert!(recorded::<SurfaceDoc>(record, "surface", &wrong).is_err());
+        let colors = recorded_colors("[parameters]\nmaterials = { a = { preset = \"dry-sand\" } }");
+        assert!(colors["a"][0] > colors["a"][2], "sand is not blue");
+        for (change, reason) in [
+            ("surface.smoothing=9", "at most 8"),
+            ("surface.style=blobs", "blobby"),
+            ("surface.cell=0", "positive"),
+            (
+                "surface.shutter={open=0.5,close=0.1}",
+                "must open before it closes",
+            ),
+            ("surface.radius=4", "support"),
+        ] {
+            let error = scene(MINIMAL, &[change]).unwrap_err().problems.remove(0);
+            let text = format!(
+                "{error} {:?}",
+                miette::Diagnostic::help(&error).map(|h| h.to_string())
+            );
+            assert!(text.contains(reason), "{change}: {text}");
+        }
     }
 
     #[test]

@@ -45,6 +45,17 @@ pub struct Entry {
     pub node: Node,
 }
 
+impl Node {
+    /// The value of `key`, if this is a table that has it.
+    pub fn find(&self, key: &str) -> Option<&Self> {
+        let Content::Table(entries) = &self.value else {
+            return None;
+        };
+        let entry = entries.iter().find(|entry| entry.key == key);
+        entry.map(|entry| &entry.node)
+    }
+}
+
 impl Content {
     /// What to call it in a message.
     pub fn kind(&self) -> &'static str {
@@ -56,6 +67,14 @@ impl Content {
             Self::Table(_) => "a table",
             Self::Date => "a date",
         }
+    }
+}
+
+/// A table without keys.
+pub fn empty() -> Node {
+    Node {
+        span: 0..0,
+        value: Content::Table(Vec::new()),
     }
 }
 

@@ -97,6 +97,8 @@ rules! {
     Unit, "between 0 and 1", |x| (0.0..=1.0).contains(&x), { "minimum": 0, "maximum": 1 };
     /// An angle from zero to below a right angle.
     Acute, "at least 0 and below 90 degrees", |x| (0.0..90.0).contains(&x), { "minimum": 0, "exclusiveMaximum": 90 };
+    /// At most a frame before or after.
+    FrameAway, "between -1 and 1", |x| (-1.0..=1.0).contains(&x), { "minimum": -1, "maximum": 1 };
     /// An angle from zero to a straight one.
     UpToStraight, "between 0 and 180 degrees", |x| (0.0..=180.0).contains(&x), { "minimum": 0, "maximum": 180 };
 }

@@ -575,18 +575,22 @@ impl Read for Text {
     }
 }
 
-/// A whole number from `LEAST` on.
+/// A whole number from `LEAST` to `MOST`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Count<const LEAST: u64>(pub u64);
+pub struct Count<const LEAST: u64, const MOST: u64 = { u64::MAX }>(pub u64);
 
-impl<const LEAST: u64> Read for Count<LEAST> {
+impl<const LEAST: u64, const MOST: u64> Read for Count<LEAST, MOST> {
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
         let Content::Integer(number) = node.value else {
             return problems.none(wrong_kind(node, path, "a whole number"));
         };
         // Files store counts in 64 bits, of which TOML can write 63.
         match u64::try_from(number) {
-            Ok(count) if count >= LEAST => Some(Self(count)),
+            Ok(count) if (LEAST..=MOST).contains(&count) => Some(Self(count)),
+            Ok(count) if count > MOST => {
+                let message = format!("\"{path}\" must be at most {MOST}, got {number}");
+                problems.none(Problem::new(node.span.clone(), message))
+            }
             _ => {
                 let message = format!("\"{path}\" must be at least {LEAST}, got {number}");
                 problems.none(Problem::new(node.span.clone(), message))
@@ -595,7 +599,11 @@ impl<const LEAST: u64> Read for Count<LEAST> {
     }
 
     fn schema(_: &mut Defs) -> Value {
-        json!({ "type": "integer", "minimum": LEAST })
+        let mut schema = json!({ "type": "integer", "minimum": LEAST });
+        if MOST < u64::MAX {
+            schema["maximum"] = MOST.into();
+        }
+        schema
     }
 
     fn json(&self) -> Value {
