@@ -1,8 +1,8 @@
 //! `barchan bench`: fixed work, measured.
 
-use super::Failure;
 use super::machine::peak_memory;
 use super::say::{bytes, grouped, out, talk};
+use super::{Failure, bench_render};
 use barchan_base::Pose;
 use barchan_base::mesh::{Mesh, load_mesh};
 use barchan_base::sampling::Layout;
@@ -22,26 +22,31 @@ use std::time::Instant;
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub struct BenchArgs {
-    /// What to measure: ballistic
-    #[arg(value_parser = ["ballistic"])]
+    /// What to measure
+    #[arg(value_parser = ["ballistic", "render"])]
     name: String,
     /// Print JSON lines, the last one the headline
     #[arg(long)]
     json: bool,
-    /// Particles
-    #[arg(long, default_value_t = 10_000_000)]
-    particles: u64,
+    /// Particles [default: 10 million, for render 20 million]
+    #[arg(long)]
+    particles: Option<u64>,
     /// Steps
     #[arg(long, default_value_t = 100)]
     steps: u32,
     /// Mesh to collide with [default: a knobbly ball of 70,000 triangles]
     #[arg(long, value_name = "FILE")]
     mesh: Option<PathBuf>,
+    /// Folder for the pictures that render makes
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
     /// Threads to use [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }
 
+/// Particles of the ballistic benchmark if nobody says.
+const PARTICLES: u64 = 10_000_000;
 /// Length of a step [s]: five to a frame of 24 a second.
 const STEP: f64 = 1.0 / 120.0;
 const FPS: f64 = 24.0;
@@ -50,16 +55,22 @@ const EDGE: f32 = 2.0;
 
 /// Runs `bench`.
 pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
-    if let Some(threads) = args.threads {
-        let _ = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.into())
-            .build_global();
-    }
-    if args.particles == 0 || args.steps == 0 {
+    super::start_threads(args.threads);
+    if args.particles == Some(0) || args.steps == 0 {
         return Err(Failure::Input(
             "--particles and --steps must be at least 1".into(),
         ));
     }
+    match args.name.as_str() {
+        "render" => {
+            let grains = args.particles.unwrap_or(bench_render::GRAINS);
+            bench_render::bench(grains, args.json, args.output.as_deref())
+        }
+        _ => ballistic(args, args.particles.unwrap_or(PARTICLES)),
+    }
+}
+
+fn ballistic(args: &BenchArgs, particles: u64) -> Result<(), Failure> {
     let mesh = match &args.mesh {
         Some(path) => load_mesh(path).map_err(Failure::input)?,
         None => knobbly_ball(),
@@ -79,19 +90,19 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let few = (args.steps / 10).max(1);
     measure(
         "ballistic, no collider",
-        &model(None, None, args.particles),
+        &model(None, None, particles),
         few,
         args.json,
     )?;
     measure(
         "ballistic, mesh, air",
-        &model(Some(&collider), Some(air), args.particles),
+        &model(Some(&collider), Some(air), particles),
         few,
         args.json,
     )?;
     measure(
         "ballistic",
-        &model(Some(&collider), None, args.particles),
+        &model(Some(&collider), None, particles),
         args.steps,
         args.json,
     )

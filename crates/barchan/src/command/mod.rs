@@ -3,13 +3,16 @@
 //! Results go to stdout, talk to stderr. Exit codes: 0 done, 1 the run failed, 2 wrong use or bad input.
 
 mod bench;
+mod bench_render;
 mod check;
+mod compare;
 mod export;
 mod frames;
 mod info;
 mod machine;
 mod new;
 mod progress;
+mod render;
 mod run;
 mod say;
 mod stats;
@@ -47,6 +50,10 @@ enum Command {
     Info(info::InfoArgs),
     /// Print figures about each frame
     Stats(stats::StatsArgs),
+    /// Make pictures and a movie of a run
+    Render(render::RenderArgs),
+    /// Put two runs side by side: pictures and figures, as a page
+    Compare(compare::CompareArgs),
     /// Write frames as files for other programs
     Export(export::ExportArgs),
     /// Measure speed and memory
@@ -103,14 +110,19 @@ impl SceneArgs {
 
     /// Sets up the threads that all parallel loops use; returns how many.
     fn start_threads(&self) -> usize {
-        if let Some(threads) = self.threads {
-            // Fails only if a pool was made before, which no command does.
-            let _ = rayon::ThreadPoolBuilder::new()
-                .num_threads(threads.into())
-                .build_global();
-        }
-        rayon::current_num_threads()
+        start_threads(self.threads)
     }
+}
+
+/// Sets up the threads that all parallel loops use, all cores if none; returns how many.
+fn start_threads(threads: Option<u16>) -> usize {
+    if let Some(threads) = threads {
+        // Fails only if a pool was made before, which no command does.
+        let _ = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.into())
+            .build_global();
+    }
+    rayon::current_num_threads()
 }
 
 /// Where a scene's run goes if nobody says.
@@ -134,6 +146,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::New(args) => new::new(&args),
         Command::Info(args) => info::info(&args),
         Command::Stats(args) => stats::stats(&args),
+        Command::Render(args) => render::render(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Export(args) => export::export(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Schema => {

@@ -5,6 +5,7 @@ use super::quantity::{
     Quantity, Rate, Ratio, Speed, Time, Triple, Unit, UpToStraight, Viscosity,
 };
 use super::read::{Count, Text};
+use super::render::RenderDoc;
 use super::shapes::ShapeDoc;
 use crate::{keywords, table};
 use std::collections::BTreeMap;
@@ -44,6 +45,8 @@ table! {
         output: OutputDoc,
         /// Files to write when the run is done.
         export: Option<ExportDoc>,
+        /// Pictures to make when the run is done.
+        render: Option<RenderDoc>,
     }
 }
 

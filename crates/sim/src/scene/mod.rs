@@ -10,11 +10,13 @@ pub mod problem;
 mod quantity;
 #[doc(hidden)]
 pub mod read;
+mod render;
 mod shapes;
 
 pub use document::{Compression, Format, FrictionDoc as Friction, Method};
 pub use preset::{PRESETS, Preset};
 pub use problem::{SceneError, SceneProblem};
+pub use render::{CameraPath, Render, Sun, View, What, parse_size};
 
 use crate::model::Model;
 use document::SceneDoc;
@@ -48,6 +50,8 @@ pub struct Scene {
     pub checkpoint_every: u32,
     /// Files to write when the run is done.
     pub exports: Vec<Format>,
+    /// Pictures to make when the run is done.
+    pub render: Option<Render>,
     /// A hash of everything that decides the frames' bytes: the final parameters and the files they name.
     pub identity: u128,
     /// The final parameters, defaults included, in SI units and degrees.
