@@ -23,8 +23,8 @@ enum Form3 {
     Plane { normal: Vec3, offset: f32 },
     /// Triangles with normals at their corners.
     Mesh(Box<MeshForm>),
-    /// Any other shape.
-    Shape(Box<Shape>, Bounds),
+    /// Any other shape, with its size [m].
+    Shape(Box<Shape>, f32),
 }
 
 /// Triangles, ready for rays.
@@ -39,6 +39,7 @@ pub struct MeshForm {
 pub struct Placed {
     form: Arc<Form3>,
     pose: Pose,
+    bounds: Bounds,
     /// Index of the body in the scene.
     pub body: usize,
 }
@@ -86,11 +87,7 @@ impl Bodies {
                 .iter()
                 .cloned()
                 .chain(sequence_at(body, time)?);
-            placed.extend(all.map(|form| Placed {
-                form,
-                pose,
-                body: index,
-            }));
+            placed.extend(all.map(|form| Placed::new(form, pose, index)));
         }
         Ok(placed)
     }
@@ -146,8 +143,9 @@ fn collect(shape: &Shape, pose: Pose, scale: f32, parts: &mut Vec<Arc<Form3>>) {
         }
         other => {
             let shape = placed(other);
-            let bounds = shape.bounds();
-            Form3::Shape(Box::new(shape), bounds)
+            let size = shape.bounds().size().max_element();
+            let size = if size.is_finite() { size } else { 1.0 };
+            Form3::Shape(Box::new(shape), size)
         }
     };
     parts.push(Arc::new(form));
@@ -202,8 +200,29 @@ impl MeshForm {
 }
 
 impl Placed {
-    /// Where `ray` first meets the body between `from` and `limit` [m].
-    pub fn hit(&self, ray: &Ray, from: f32, limit: f32) -> Option<BodyHit> {
+    fn new(form: Arc<Form3>, pose: Pose, body: usize) -> Self {
+        let local = match &*form {
+            Form3::Plane { .. } => Bounds::EVERYTHING,
+            Form3::Mesh(mesh) => mesh.mesh.bounds(),
+            // A little room, for marches end a little outside.
+            Form3::Shape(shape, size) => shape.bounds().grown(1e-3 * size),
+        };
+        let bounds = pose.bounds(local);
+        Self {
+            form,
+            pose,
+            bounds,
+            body,
+        }
+    }
+
+    /// Where `ray` first meets the body before `limit` [m].
+    pub fn hit(&self, ray: &Ray, limit: f32) -> Option<BodyHit> {
+        let (enter, leave) = slab(self.bounds, ray);
+        let (enter, leave) = (enter.max(0.0), leave.min(limit));
+        if enter > leave {
+            return None;
+        }
         let local = Ray {
             origin: self.pose.local_point(ray.origin),
             direction: self.pose.local_vector(ray.direction),
@@ -212,11 +231,11 @@ impl Placed {
             Form3::Plane { normal, offset } => {
                 let t = (offset - normal.dot(local.origin)) / normal.dot(local.direction);
                 // From above only, and not within the solid.
-                let met = t > from && t < limit && normal.dot(local.direction) < 0.0;
+                let met = t > 0.0 && t < limit && normal.dot(local.direction) < 0.0;
                 met.then_some((t, *normal))?
             }
-            Form3::Mesh(mesh) => mesh.hit(&local, from, limit)?,
-            Form3::Shape(shape, bounds) => march(shape, *bounds, &local, (from, limit))?,
+            Form3::Mesh(mesh) => mesh.hit(&local, 0.0, limit)?,
+            Form3::Shape(shape, size) => march(shape, *size, &local, (enter, leave))?,
         };
         let endless = matches!(*self.form, Form3::Plane { .. });
         Some(BodyHit {
@@ -245,28 +264,13 @@ impl Placed {
 
     /// Box around it; infinite for planes.
     pub fn bounds(&self) -> Bounds {
-        match &*self.form {
-            Form3::Plane { .. } => Bounds::EVERYTHING,
-            Form3::Mesh(mesh) => self.pose.bounds(mesh.mesh.bounds()),
-            Form3::Shape(_, bounds) => self.pose.bounds(*bounds),
-        }
+        self.bounds
     }
 }
 
 /// Marches by the distance it is told (sphere tracing, Hart 1996).
-fn march(
-    shape: &Shape,
-    bounds: Bounds,
-    ray: &Ray,
-    (from, limit): (f32, f32),
-) -> Option<(f32, Vec3)> {
-    let size = if bounds.is_finite() {
-        bounds.size().max_element()
-    } else {
-        1.0
-    };
-    let (enter, leave) = slab(bounds.grown(1e-3 * size), ray);
-    let (mut t, limit) = (enter.max(from), leave.min(limit));
+fn march(shape: &Shape, size: f32, ray: &Ray, (from, limit): (f32, f32)) -> Option<(f32, Vec3)> {
+    let mut t = from;
     let near = NEAR * size;
     // A ray that begins on the surface first has to get away from it.
     let mut away = shape.distance(ray.at(t)) > near;
@@ -319,11 +323,7 @@ mod tests {
             unreachable!("it is static")
         };
         collect(shape, Pose::IDENTITY, 1.0, &mut parts);
-        let place = |form| Placed {
-            form,
-            pose: Pose::IDENTITY,
-            body: 0,
-        };
+        let place = |form| Placed::new(form, Pose::IDENTITY, 0);
         parts.into_iter().map(place).collect()
     }
 
@@ -344,8 +344,8 @@ mod tests {
                 origin,
                 direction: (target - origin).normalize(),
             };
-            let a = mesh[0].hit(&ray, 0.0, 1e9).unwrap();
-            let b = shape[0].hit(&ray, 0.0, 1e9).unwrap();
+            let a = mesh[0].hit(&ray, 1e9).unwrap();
+            let b = shape[0].hit(&ray, 1e9).unwrap();
             assert!((a.t - b.t).abs() < 1e-3, "{} and {}", a.t, b.t);
             assert!(a.normal.dot(ray.direction) < 0.0 && b.normal.dot(ray.direction) < 0.0);
         }
@@ -362,7 +362,7 @@ mod tests {
             origin: Vec3::splat(1.0),
             direction: -up,
         };
-        let hit = ground[0].hit(&down, 0.0, 1e9).unwrap();
+        let hit = ground[0].hit(&down, 1e9).unwrap();
         assert!((hit.t - 0.75).abs() < 1e-6 && hit.endless && hit.normal == up);
     }
 
@@ -372,10 +372,10 @@ mod tests {
         for i in 0..100 {
             let angle = i as f32 * 0.0157;
             let ray = Ray {
-                origin: Vec3::new(0.0, 0.5, 0.0),
+                origin: Vec3::new(0.0, 0.500_02, 0.0),
                 direction: Vec3::new(angle.cos(), angle.sin() + 0.02, 0.0).normalize(),
             };
-            assert!(ball[0].hit(&ray, 1e-4, 1e9).is_none(), "{angle}");
+            assert!(ball[0].hit(&ray, 1e9).is_none(), "{angle}");
         }
     }
 }

@@ -48,33 +48,43 @@ pub fn front(up: Vec3) -> Vec3 {
     }
 }
 
-/// A view of all of `bounds` in a picture of `size` pixels, from `rise` [rad] above the level.
-pub fn frame(bounds: Bounds, up: Vec3, size: [u32; 2], rise: f32) -> View {
-    let bounds = if bounds.is_empty() || !bounds.is_finite() {
-        Bounds {
-            min: Vec3::splat(-0.5),
-            max: Vec3::splat(0.5),
-        }
-    } else {
-        bounds.grown(1e-3 * bounds.size().max_element().max(1e-3))
-    };
+/// The nearest view of all of `points` in a picture of `size` pixels, from `rise` [rad] above the level.
+pub fn frame(points: &[Vec3], up: Vec3, size: [u32; 2], rise: f32) -> View {
     let level = Quat::from_axis_angle(up, TURN) * front(up);
     let back = level * rise.cos() + up * rise.sin();
     let right = up.cross(back).normalize();
     let above = back.cross(right);
-    let centre = 0.5 * (bounds.min + bounds.max);
+    // A camera at c, distance d back, sees a point at x aside and z towards it if |x - c| <= half (d - z): two bounds on c for
+    // every point, which leave room from the d on at which the lowest upper one meets the highest lower one.
     let half_width = 0.5 * FILM / FOCAL / MARGIN;
     let half_height = half_width * size[1] as f32 / size[0] as f32;
-    // The nearest distance at which every corner is in the picture.
-    let distance = bounds.corners().into_iter().map(|corner| {
-        let to = corner - centre;
-        let aside = (to.dot(right).abs() / half_width).max(to.dot(above).abs() / half_height);
-        to.dot(back) + aside
-    });
-    let distance = distance.fold(0.0, f32::max);
+    let mut distance = 0f32;
+    let mut centre = Vec3::ZERO;
+    for (axis, half) in [(right, half_width), (above, half_height)] {
+        let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
+        for point in points {
+            let (x, z) = (point.dot(axis), point.dot(back));
+            low = low.min(x - half * z);
+            high = high.max(x + half * z);
+        }
+        distance = distance.max((high - low) / (2.0 * half));
+        centre += axis * (0.5 * (low + high));
+    }
+    let depths = points.iter().map(|point| point.dot(back));
+    let nearest = depths.clone().fold(f32::NEG_INFINITY, f32::max);
+    let middle = 0.5 * (nearest + depths.fold(f32::INFINITY, f32::min));
+    // Not into the picture's own foreground, and somewhere even if there is nothing to see.
+    let distance = distance.max(nearest + 0.05 * (nearest - middle) + 1e-3);
+    if !(distance.is_finite() && centre.is_finite() && middle.is_finite()) {
+        return View {
+            at: back * 3.0,
+            look_at: Vec3::ZERO,
+            focal: FOCAL,
+        };
+    }
     View {
         at: centre + back * distance,
-        look_at: centre,
+        look_at: centre + back * middle,
         focal: FOCAL,
     }
 }
@@ -97,27 +107,49 @@ mod tests {
     }
 
     #[test]
+    fn nothing_and_a_single_point_have_a_view() {
+        for points in [&[][..], &[Vec3::splat(2.0)], &[Vec3::splat(f32::INFINITY)]] {
+            let view = frame(points, Vec3::Y, [320, 180], 0.3);
+            assert!(
+                view.at.is_finite() && view.at.distance(view.look_at) > 1e-4,
+                "{view:?}"
+            );
+        }
+    }
+
+    #[test]
     fn every_corner_is_in_the_picture() {
         let bounds = Bounds {
             min: Vec3::new(-3.0, 0.0, 1.0),
             max: Vec3::new(2.0, 0.4, 9.0),
         };
         for up in [Vec3::X, Vec3::Y, Vec3::Z] {
-            let view = frame(bounds, up, [320, 180], 0.3);
+            let view = frame(&bounds.corners(), up, [320, 180], 0.3);
+            let mut touching = 0;
             let camera = Camera::new(view, up, [320, 180], (0.0, None));
             let edge = |x: f32, y: f32| {
                 camera
                     .ray(Vec2::new(x, y), &mut Sampler::new(0, 0, 0))
                     .direction
             };
-            let corner = edge(320.0, 0.0);
+            let (side, top) = (edge(320.0, 90.0), edge(160.0, 0.0));
+            let tangent = |direction: Vec3| {
+                let off = direction / direction.dot(camera.forward) - camera.forward;
+                [
+                    off.dot(side - camera.forward * camera.forward.dot(side)),
+                    off.dot(top - camera.forward * camera.forward.dot(top)),
+                ]
+            };
+            let most = [tangent(side)[0], tangent(top)[1]];
             for point in bounds.corners() {
-                let to = (point - view.at).normalize();
-                let depth = to.dot(camera.forward) / corner.dot(camera.forward);
-                let off = to / depth - camera.forward * camera.forward.dot(to / depth);
-                let most = corner - camera.forward * camera.forward.dot(corner);
-                assert!(off.length() <= most.length(), "{point} is outside");
+                let at = tangent((point - view.at).normalize());
+                assert!(
+                    at[0].abs() < most[0] && at[1].abs() < most[1],
+                    "{point} is outside"
+                );
+                touching += usize::from(at[0].abs() > 0.9 * most[0] || at[1].abs() > 0.9 * most[1]);
             }
+            assert!(touching >= 2, "the view is too wide");
         }
     }
 }

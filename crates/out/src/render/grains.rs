@@ -250,23 +250,24 @@ impl Grains {
             return Place::Empty(ROOT);
         }
         let root = &self.roots[root as usize];
-        let (mut node, mut edge) = (&root.nodes[0], ROOT / 4);
-        loop {
-            let local = (cell / edge) & 3;
-            let bit = (local.z * 16 + local.y * 4 + local.x) as u32;
+        let mut node = &root.nodes[0];
+        for (shift, edge) in [(4, 16), (2, 4)] {
+            let bit = child_bit(cell >> shift);
             if node.opaque >> bit & 1 == 1 {
                 return Place::Opaque;
             }
             if node.mask >> bit & 1 == 0 {
                 return Place::Empty(edge);
             }
-            let child = node.child(bit);
-            if edge == 1 {
-                let range = root.starts[child] as usize..root.starts[child + 1] as usize;
-                return Place::Cell(root, &root.touching[range]);
-            }
-            (node, edge) = (&root.nodes[child], edge / 4);
+            node = &root.nodes[node.child(bit)];
         }
+        let bit = child_bit(cell);
+        if node.mask >> bit & 1 == 0 {
+            return Place::Empty(1);
+        }
+        let child = node.child(bit);
+        let range = root.starts[child] as usize..root.starts[child + 1] as usize;
+        Place::Cell(root, &root.touching[range])
     }
 
     /// The first grain that `ray` meets before `limit` [m].
@@ -367,6 +368,12 @@ pub(super) fn cube(low: IVec3, high: IVec3) -> impl Iterator<Item = IVec3> {
     (low.z..=high.z).flat_map(move |z| {
         (low.y..=high.y).flat_map(move |y| (low.x..=high.x).map(move |x| IVec3::new(x, y, z)))
     })
+}
+
+/// The bit of the child that `place`, in units of children, lies in.
+#[inline]
+fn child_bit(place: IVec3) -> u32 {
+    ((place.z & 3) << 4 | (place.y & 3) << 2 | (place.x & 3)) as u32
 }
 
 #[inline]

@@ -106,7 +106,7 @@ pub fn body_color(body: usize) -> Vec3 {
 }
 
 /// Colour of the ground.
-pub const GROUND: Vec3 = Vec3::new(0.50, 0.47, 0.43);
+pub const GROUND: Vec3 = Vec3::new(0.41, 0.375, 0.33);
 
 #[cfg(test)]
 mod tests {

@@ -4,11 +4,11 @@ use super::ray::in_disc;
 use glam::{Vec2, Vec3};
 
 /// Light of the whole sun on a surface that faces it.
-const SUN: Vec3 = Vec3::new(2.55, 2.25, 1.85);
+const SUN: Vec3 = Vec3::new(1.78, 1.50, 1.14);
 /// The sky overhead, at the horizon, and what lies below it.
-const ZENITH: Vec3 = Vec3::new(0.22, 0.42, 0.80);
-const HORIZON: Vec3 = Vec3::new(0.80, 0.88, 0.98);
-const BELOW: Vec3 = Vec3::new(0.56, 0.52, 0.47);
+const ZENITH: Vec3 = Vec3::new(0.20, 0.32, 0.52);
+const HORIZON: Vec3 = Vec3::new(0.70, 0.74, 0.78);
+const BELOW: Vec3 = Vec3::new(0.40, 0.37, 0.33);
 /// How wide the glow about the sun is: the power of the cosine.
 const GLOW: f32 = 64.0;
 

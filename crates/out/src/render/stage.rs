@@ -9,7 +9,6 @@ use super::studio::{Shot, Studio, Subject, automatic};
 use super::survey::{Survey, survey};
 use crate::cache::{RunFolder, read_frame};
 use crate::surface::SurfaceMesh;
-use barchan_base::Bounds;
 use barchan_sim::scene::{Render, Scene, What};
 use glam::Vec3;
 use std::path::{Path, PathBuf};
@@ -60,14 +59,14 @@ impl<'a> Stage<'a> {
             survey(run, &frames, settings.color.as_deref(), model.up)?
         } else {
             Survey {
-                bounds: Bounds::EMPTY,
+                points: Vec::new(),
                 scale: None,
             }
         };
         let camera = match &settings.camera {
             Some(camera) => camera.clone(),
             None => automatic(
-                found.bounds,
+                found.points,
                 &bodies.placed(model, 0.0)?,
                 model.up,
                 settings.size,
@@ -195,7 +194,7 @@ impl<'a> Stage<'a> {
 /// # Errors
 /// As [`Stage::new`].
 pub fn share_view(runs: &[(&RunFolder, &Scene)], settings: &mut Render) -> Result<(), RenderError> {
-    let (mut bounds, mut scale, mut all) = (Bounds::EMPTY, None::<Scale>, Vec::new());
+    let (mut points, mut scale, mut all) = (Vec::new(), None::<Scale>, Vec::new());
     let Some((_, first)) = runs.first() else {
         return Ok(());
     };
@@ -207,7 +206,7 @@ pub fn share_view(runs: &[(&RunFolder, &Scene)], settings: &mut Render) -> Resul
             });
         }
         let found = survey(run, &frames, settings.color.as_deref(), scene.model.up)?;
-        bounds = bounds.union(found.bounds);
+        points.extend(found.points);
         scale = match (scale, found.scale) {
             (Some(a), Some(b)) => Some(Scale {
                 from: a.from.min(b.from),
@@ -218,7 +217,7 @@ pub fn share_view(runs: &[(&RunFolder, &Scene)], settings: &mut Render) -> Resul
         all.extend(Bodies::new(&scene.model).placed(&scene.model, 0.0)?);
     }
     if settings.camera.is_none() {
-        settings.camera = Some(automatic(bounds, &all, first.model.up, settings.size));
+        settings.camera = Some(automatic(points, &all, first.model.up, settings.size));
     }
     settings.range = settings
         .range

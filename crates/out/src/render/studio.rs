@@ -9,11 +9,10 @@ use super::look::Look;
 use super::paint::{Scale, ends};
 use super::picture::Picture;
 use super::sky::Sky;
-use super::survey::action;
+use super::survey::{central_points, with_bodies};
 use super::world::{Cloud, Skin, World};
 use super::{RenderError, film, framing, legend};
 use crate::surface::SurfaceMesh;
-use barchan_base::Bounds;
 use barchan_sim::model::Model;
 use barchan_sim::scene::{CameraPath, Render};
 use barchan_sim::state::Particles;
@@ -24,7 +23,7 @@ const SUN_ASIDE: f32 = 1.05;
 /// The scene's size over the distance from the camera to what it looks at.
 const EXTENT: f32 = 0.6;
 /// How high an automatic camera climbs to get out of bodies [rad].
-const CLIMB: [f32; 4] = [0.33, 0.6, 0.9, 1.25];
+const CLIMB: [f32; 4] = [0.24, 0.5, 0.85, 1.25];
 
 /// Camera, light and looks.
 pub struct Studio<'a> {
@@ -164,9 +163,9 @@ fn body_around(point: Vec3, bodies: &[Placed]) -> Option<usize> {
 }
 
 /// A camera that frames the run, high enough to stand outside of all bodies.
-pub fn automatic(material: Bounds, bodies: &[Placed], up: Vec3, size: [u32; 2]) -> CameraPath {
-    let bounds = action(material, bodies);
-    let views = CLIMB.map(|rise| framing::frame(bounds, up, size, rise));
+pub fn automatic(material: Vec<Vec3>, bodies: &[Placed], up: Vec3, size: [u32; 2]) -> CameraPath {
+    let points = with_bodies(material, bodies);
+    let views = CLIMB.map(|rise| framing::frame(&points, up, size, rise));
     let free = views
         .iter()
         .find(|view| body_around(view.at, bodies).is_none());
@@ -189,15 +188,8 @@ pub fn still(
 ) -> Result<Shot, RenderError> {
     let bodies = Bodies::new(model).placed(model, 0.0)?;
     let camera = settings.camera.clone().unwrap_or_else(|| {
-        let points = particles
-            .position
-            .iter()
-            .step_by(1 + particles.len() / 50_000)
-            .copied();
-        let surface = mesh.map_or(Bounds::EMPTY, |mesh| {
-            Bounds::of(mesh.positions.iter().copied())
-        });
-        let material = framing::central_bounds(points).union(surface);
+        let mut material = central_points(particles);
+        material.extend(mesh.into_iter().flat_map(|mesh| &mesh.positions));
         automatic(material, &bodies, model.up, settings.size)
     });
     let scale = match (&settings.color, settings.range) {

@@ -6,6 +6,7 @@ use super::paint::{Scale, ends};
 use super::{RenderError, columns};
 use crate::cache::{RunFolder, read_frame};
 use barchan_base::Bounds;
+use barchan_sim::state::Particles;
 use glam::Vec3;
 
 /// Frames looked at, spread evenly over the run.
@@ -17,8 +18,8 @@ const SCENERY: f32 = 3.0;
 
 /// What a run shows on the whole.
 pub struct Survey {
-    /// Box around nearly all particles of the run.
-    pub bounds: Bounds,
+    /// Places of particles over the run, without strays.
+    pub points: Vec<Vec3>,
     /// Ends of the colour scale; none where no column was asked for.
     pub scale: Option<Scale>,
 }
@@ -38,7 +39,7 @@ pub fn survey(
         .map(|i| frames[i * last / (FRAMES - 1)])
         .collect();
     chosen.dedup();
-    let (mut bounds, mut numbers) = (Bounds::EMPTY, Vec::new());
+    let (mut points, mut numbers) = (Vec::new(), Vec::new());
     for frame in chosen {
         // A damaged frame is told of when its picture is due.
         let Ok(frame) = read_frame(&run.frame_path(frame)) else {
@@ -47,30 +48,40 @@ pub fn survey(
         let particles = &frame.particles;
         let step = (particles.len() / PARTICLES).max(1);
         let some = || (0..particles.len()).step_by(step);
-        let radius = some().map(|i| particles.radius[i]).fold(0.0, f32::max);
-        let radius = if radius.is_finite() { radius } else { 0.0 };
-        let here = central_bounds(some().map(|i| particles.position[i]));
-        if !here.is_empty() {
-            bounds = bounds.union(here.grown(radius));
-        }
+        points.extend(central_points(particles));
         if let Some(name) = column {
             let values = columns::values(particles, up, name).map_err(RenderError::Column)?;
             numbers.extend(some().map(|i| values.numbers[i]));
         }
     }
     let scale = column.map(|_| ends(numbers.into_iter()));
-    Ok(Survey { bounds, scale })
+    Ok(Survey { points, scale })
 }
 
-/// The box to frame: the material and the bodies about it, but not the scenery.
-pub fn action(material: Bounds, bodies: &[Placed]) -> Bounds {
+/// Places of nearly all particles, from a sample; each with room for its radius.
+pub fn central_points(particles: &Particles) -> Vec<Vec3> {
+    let step = (particles.len() / PARTICLES).max(1);
+    let some = || (0..particles.len()).step_by(step);
+    let bounds = central_bounds(some().map(|i| particles.position[i]));
+    let radius = |i: usize| {
+        Some(particles.radius[i])
+            .filter(|radius| radius.is_finite())
+            .unwrap_or(0.0)
+    };
+    some()
+        .filter(|i| bounds.contains(particles.position[*i]))
+        .flat_map(|i| [-1.0, 1.0].map(|side| particles.position[i] + Vec3::splat(side * radius(i))))
+        .collect()
+}
+
+/// Adds the corners of bodies about the material to its `points`, but not those of scenery.
+pub fn with_bodies(mut points: Vec<Vec3>, bodies: &[Placed]) -> Vec<Vec3> {
+    let material = Bounds::of(points.iter().copied());
     let near = |bounds: &Bounds| {
         let small = bounds.size().max_element() <= SCENERY * material.size().max_element();
         bounds.is_finite() && (material.is_empty() || small)
     };
-    bodies
-        .iter()
-        .map(Placed::bounds)
-        .filter(near)
-        .fold(material, Bounds::union)
+    let about = bodies.iter().map(Placed::bounds).filter(near);
+    points.extend(about.flat_map(Bounds::corners));
+    points
 }

@@ -103,7 +103,7 @@ impl World<'_> {
         let mut met = None;
         let mut limit = f32::INFINITY;
         for body in &self.bodies {
-            if let Some(hit) = body.hit(ray, 0.0, limit) {
+            if let Some(hit) = body.hit(ray, limit) {
                 limit = hit.t;
                 met = Some(Met::Body(hit, body.body));
             }
@@ -129,7 +129,7 @@ impl World<'_> {
         if self
             .bodies
             .iter()
-            .any(|body| body.hit(ray, 0.0, f32::INFINITY).is_some())
+            .any(|body| body.hit(ray, f32::INFINITY).is_some())
         {
             return 0.0;
         }
