@@ -4,13 +4,15 @@ use super::camera::Camera;
 use super::paint::srgb;
 use super::picture::Picture;
 use super::ray::{Sampler, mix, unit};
-use super::shade::{Sample, trace};
+use super::shade::{Lit, Sample, trace};
 use super::world::World;
 use glam::{Vec2, Vec3};
 use rayon::prelude::*;
 
 /// Rounds of smoothing, each twice as wide as the one before.
-const ROUNDS: u32 = 3;
+const ROUNDS: u32 = 4;
+/// Rays a pixel from which on not each of them needs to find the light on smooth surfaces.
+const ENOUGH: u32 = 16;
 
 /// What the rays through one pixel brought.
 #[derive(Clone, Copy, Default)]
@@ -63,7 +65,7 @@ fn tent(u: f32) -> f32 {
 
 fn sample_pixel(world: &World<'_>, camera: &Camera, [x, y]: [u32; 2], samples: u32) -> Pixel {
     let mut pixel = Pixel::default();
-    let (mut smooth, mut bright, mut squares) = (0u32, 0f32, 0f32);
+    let (mut smooth, mut lit, mut bright, mut squares) = (0u32, 0u32, 0f32, 0f32);
     for sample in 0..samples {
         let mut sampler = Sampler::new(x, y, sample);
         let u = sampler.pair();
@@ -72,32 +74,38 @@ fn sample_pixel(world: &World<'_>, camera: &Camera, [x, y]: [u32; 2], samples: u
             y as f32 + 0.5 + 0.8 * tent(u.y),
         );
         let ray = camera.ray(at, &mut sampler);
+        // Where light is even, every second ray will do.
+        let enough = samples >= ENOUGH && sample % 2 == 1 && lit > 0;
+        let look = if enough { Lit::Rough } else { Lit::All };
         let Sample {
             light,
             albedo,
             irradiance,
             normal,
             depth,
-        } = trace(world, ray, &mut sampler);
+        } = trace(world, ray, &mut sampler, look);
         pixel.light += light;
         if depth.is_finite() {
             smooth += 1;
             pixel.albedo += albedo;
-            pixel.irradiance += irradiance;
             pixel.normal += normal;
             pixel.depth += depth;
+        }
+        if let Some(irradiance) = irradiance {
+            lit += 1;
+            pixel.irradiance += irradiance;
             bright += brightness(irradiance);
             squares += brightness(irradiance).powi(2);
         }
     }
-    let (all, met) = (samples as f32, smooth.max(1) as f32);
+    let (all, met, lit) = (samples as f32, smooth.max(1) as f32, lit.max(1) as f32);
     pixel.light /= all;
     pixel.albedo /= all;
-    pixel.irradiance /= met;
+    pixel.irradiance /= lit;
     pixel.normal = pixel.normal.normalize_or_zero();
     pixel.depth /= met;
-    let mean = bright / met;
-    pixel.variance = (squares / met - mean * mean).max(0.0) / met;
+    let mean = bright / lit;
+    pixel.variance = (squares / lit - mean * mean).max(0.0) / lit;
     pixel.smooth = smooth > 0;
     pixel
 }
@@ -149,13 +157,12 @@ impl Film {
     }
 
     fn mixed_light(&self, x: usize, y: usize, step: usize) -> (Vec3, f32) {
-        /// A cubic B-spline.
-        const KERNEL: [f32; 3] = [0.375, 0.25, 0.0625];
+        const KERNEL: [f32; 2] = [0.5, 0.25];
         let here = &self.pixels[y * self.width + x];
-        let noise = 2.5 * self.variance_about(x, y).sqrt() + 1e-3;
         let bright = brightness(here.irradiance);
+        let noise = 4.0 * self.variance_about(x, y).sqrt() + 0.02 * bright + 1e-3;
         let (mut sum, mut variance, mut weights) = (Vec3::ZERO, 0.0, 0.0);
-        for (dy, dx) in (0..25i32).map(|i| (i / 5 - 2, i % 5 - 2)) {
+        for (dy, dx) in (0..9i32).map(|i| (i / 3 - 1, i % 3 - 1)) {
             let (at_x, at_y) = (x as i32 + dx * step as i32, y as i32 + dy * step as i32);
             if at_x < 0 || at_y < 0 || at_x as usize >= self.width || at_y as usize >= self.height {
                 continue;
@@ -199,7 +206,9 @@ impl Film {
 
 /// Tones as film gives them: bright light fades into white (the curve that Narkowicz fitted to ACES in 2015).
 fn filmic(light: Vec3) -> Vec3 {
-    let x = light * 0.58;
+    // A little more colour than the curve leaves.
+    let gray = Vec3::splat(brightness(light));
+    let x = (gray + (light - gray) * 1.06).max(Vec3::ZERO) * 0.60;
     let curve = (x * (x * 2.51 + 0.03)) / (x * (x * 2.43 + 0.59) + 0.14);
     curve.clamp(Vec3::ZERO, Vec3::ONE)
 }

@@ -51,11 +51,8 @@ fn touching_cells(
     for (local, &i) in list.iter().enumerate() {
         let sphere = sphere(i as usize);
         let centre = sphere.truncate() - corner.as_vec3();
-        let low = (centre - sphere.w).floor().as_ivec3().max(IVec3::ZERO);
-        let high = (centre + sphere.w)
-            .floor()
-            .as_ivec3()
-            .min(IVec3::splat(ROOT - 1));
+        let low = (centre - sphere.w).max(Vec3::ZERO).as_ivec3();
+        let high = (centre + sphere.w).as_ivec3().min(IVec3::splat(ROOT - 1));
         for cell in cube(low, high) {
             let nearest = centre.clamp(cell.as_vec3(), cell.as_vec3() + Vec3::ONE);
             let near = nearest.distance_squared(centre) <= sphere.w * sphere.w;

@@ -158,13 +158,11 @@ impl Grains {
             };
             let reach = Vec3::splat(sphere.w);
             let low = ((sphere.truncate() - reach) / ROOT as f32)
-                .floor()
+                .max(Vec3::ZERO)
                 .as_ivec3();
-            let high = ((sphere.truncate() + reach) / ROOT as f32)
-                .floor()
-                .as_ivec3();
+            let high = ((sphere.truncate() + reach) / ROOT as f32).as_ivec3();
             let last = self.size.as_ivec3() - 1;
-            for place in cube(low.max(IVec3::ZERO), high.min(last)) {
+            for place in cube(low, high.min(last)) {
                 let at = root_index(self.size, place);
                 if table[at] == NONE {
                     table[at] = corners.len() as u32;

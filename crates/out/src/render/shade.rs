@@ -20,16 +20,25 @@ pub struct Sample {
     pub light: Vec3,
     /// Colour of a smooth surface; zero for anything else.
     pub albedo: Vec3,
-    /// Light on the smooth surface.
-    pub irradiance: Vec3,
+    /// Light on the smooth surface; none where this ray did not look for it.
+    pub irradiance: Option<Vec3>,
     /// Its normal.
     pub normal: Vec3,
     /// Its distance [m]; infinite for anything else.
     pub depth: f32,
 }
 
+/// Which surfaces a ray finds the light on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lit {
+    /// Every one.
+    All,
+    /// Not smooth ones, where other rays through the pixel and its neighbours find the same.
+    Rough,
+}
+
 /// What comes along `ray`.
-pub fn trace(world: &World<'_>, ray: Ray, sampler: &mut Sampler) -> Sample {
+pub fn trace(world: &World<'_>, ray: Ray, sampler: &mut Sampler, lit: Lit) -> Sample {
     let mut ray = ray;
     let mut passed = Vec3::ONE;
     let mut inside = false;
@@ -49,13 +58,15 @@ pub fn trace(world: &World<'_>, ray: Ray, sampler: &mut Sampler) -> Sample {
         if point.haze > 0.99 {
             return plain(passed * hazy);
         }
-        let (irradiance, glint) = matte(world, &ray, &point, sampler);
         let clear = 1.0 - point.haze;
-        if point.smooth && surface == 0 {
+        let smooth = point.smooth && surface == 0;
+        let light = (!smooth || lit == Lit::All).then(|| matte(world, &ray, &point, sampler));
+        let (irradiance, glint) = light.unwrap_or_default();
+        if smooth {
             return Sample {
-                light: glint * clear + hazy,
+                light: hazy,
                 albedo: point.albedo * clear,
-                irradiance,
+                irradiance: light.map(|_| irradiance + glint),
                 normal: point.normal,
                 depth: met.t(),
             };

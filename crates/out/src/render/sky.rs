@@ -4,7 +4,7 @@ use super::ray::in_disc;
 use glam::{Vec2, Vec3};
 
 /// Light of the whole sun on a surface that faces it.
-const SUN: Vec3 = Vec3::new(1.78, 1.50, 1.14);
+const SUN: Vec3 = Vec3::new(1.84, 1.52, 1.12);
 /// The sky overhead, at the horizon, and what lies below it.
 const ZENITH: Vec3 = Vec3::new(0.20, 0.32, 0.52);
 const HORIZON: Vec3 = Vec3::new(0.70, 0.74, 0.78);

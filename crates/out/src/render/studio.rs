@@ -23,7 +23,7 @@ const SUN_ASIDE: f32 = 1.05;
 /// The scene's size over the distance from the camera to what it looks at.
 const EXTENT: f32 = 0.6;
 /// How high an automatic camera climbs to get out of bodies [rad].
-const CLIMB: [f32; 4] = [0.24, 0.5, 0.85, 1.25];
+const CLIMB: [f32; 4] = [0.17, 0.45, 0.85, 1.25];
 
 /// Camera, light and looks.
 pub struct Studio<'a> {
