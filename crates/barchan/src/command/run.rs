@@ -33,6 +33,9 @@ pub struct RunArgs {
     /// Throw away an earlier run in the folder and start over
     #[arg(long)]
     fresh: bool,
+    /// Make no pictures, whatever the scene says
+    #[arg(long)]
+    no_render: bool,
     /// Tell of each frame as a line of JSON on stdout
     #[arg(long)]
     json: bool,
@@ -299,9 +302,9 @@ fn export_all(job: &Job, progress: &Progress) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes the pictures that the scene asks for; with other frames there already, only the new ones.
+/// Makes the pictures that the scene asks for and that are not there yet.
 fn render_all(job: &Job, args: &RunArgs) -> Result<(), Failure> {
-    let Some(settings) = job.scene.render.clone() else {
+    let Some(settings) = job.scene.render.clone().filter(|_| !args.no_render) else {
         return Ok(());
     };
     let frames = job.folder.frames().map_err(Failure::run)?;
