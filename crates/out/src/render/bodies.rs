@@ -21,6 +21,8 @@ const CREASE: f32 = 0.8;
 enum Form3 {
     /// Everything below the plane at `offset` along `normal`.
     Plane { normal: Vec3, offset: f32 },
+    /// A ball.
+    Ball { centre: Vec3, radius: f32 },
     /// Triangles with normals at their corners.
     Mesh(Box<MeshForm>),
     /// Any other shape, with its size [m].
@@ -133,6 +135,10 @@ fn collect(shape: &Shape, pose: Pose, scale: f32, parts: &mut Vec<Arc<Form3>>) {
                 offset: normal.dot(pose.position),
             }
         }
+        Shape::Sphere { radius } => Form3::Ball {
+            centre: pose.position,
+            radius: radius * scale,
+        },
         Shape::Mesh(mesh) => {
             let moved = mesh.mesh().mapped(|vertex| pose.point(vertex * scale));
             match moved {
@@ -203,6 +209,7 @@ impl Placed {
     fn new(form: Arc<Form3>, pose: Pose, body: usize) -> Self {
         let local = match &*form {
             Form3::Plane { .. } => Bounds::EVERYTHING,
+            Form3::Ball { centre, radius } => Bounds::of([*centre]).grown(*radius),
             Form3::Mesh(mesh) => mesh.mesh.bounds(),
             // A little room, for marches end a little outside.
             Form3::Shape(shape, size) => shape.bounds().grown(1e-3 * size),
@@ -234,6 +241,7 @@ impl Placed {
                 let met = t > 0.0 && t < limit && normal.dot(local.direction) < 0.0;
                 met.then_some((t, *normal))?
             }
+            Form3::Ball { centre, radius } => ball(*centre, *radius, &local, limit)?,
             Form3::Mesh(mesh) => mesh.hit(&local, 0.0, limit)?,
             Form3::Shape(shape, size) => march(shape, *size, &local, (enter, leave))?,
         };
@@ -250,6 +258,7 @@ impl Placed {
         let local = self.pose.local_point(point);
         match &*self.form {
             Form3::Plane { normal, offset } => offset - normal.dot(local),
+            Form3::Ball { centre, radius } => radius - local.distance(*centre),
             Form3::Mesh(mesh) => {
                 let tree = barchan_base::mesh::WindingTree::new(&mesh.mesh);
                 if tree.contains(local) {
@@ -272,25 +281,35 @@ impl Placed {
 fn march(shape: &Shape, size: f32, ray: &Ray, (from, limit): (f32, f32)) -> Option<(f32, Vec3)> {
     let mut t = from;
     let near = NEAR * size;
+    let mut distance = shape.distance(ray.at(t));
     // A ray that begins on the surface first has to get away from it.
-    let mut away = shape.distance(ray.at(t)) > near;
+    let mut away = distance > near;
     for _ in 0..MOST_STEPS {
+        if distance >= near + 1e-6 * t {
+            t += distance;
+        } else if away || distance < -near {
+            let normal = shape.surface(ray.at(t)).normal;
+            return (normal.dot(ray.direction) < 0.0).then_some((t, normal));
+        } else {
+            t += near;
+        }
         if t > limit {
             return None;
         }
-        let distance = shape.distance(ray.at(t));
+        distance = shape.distance(ray.at(t));
         away |= distance > 2.0 * near;
-        if distance < near + 1e-6 * t {
-            if away || distance < -near {
-                let normal = shape.surface(ray.at(t)).normal;
-                return (normal.dot(ray.direction) < 0.0).then_some((t, normal));
-            }
-            t += near;
-        } else {
-            t += distance;
-        }
     }
     None
+}
+
+/// Where `ray` enters a ball.
+fn ball(centre: Vec3, radius: f32, ray: &Ray, limit: f32) -> Option<(f32, Vec3)> {
+    let to = centre - ray.origin;
+    let middle = to.dot(ray.direction);
+    let aside = (to - ray.direction * middle).length_squared();
+    let t = middle - (radius * radius - aside).max(0.0).sqrt();
+    let met = aside < radius * radius && t > 0.0 && t < limit;
+    met.then(|| (t, (ray.at(t) - centre) / radius))
 }
 
 /// Where `ray` enters and leaves `bounds`.
@@ -369,6 +388,10 @@ mod tests {
     #[test]
     fn a_ray_that_leaves_a_surface_does_not_meet_it_again() {
         let ball = placed(Shape::Sphere { radius: 0.5 });
+        let capsule = placed(Shape::Capsule {
+            radius: 0.5,
+            half_height: 0.0,
+        });
         for i in 0..100 {
             let angle = i as f32 * 0.0157;
             let ray = Ray {
@@ -376,6 +399,7 @@ mod tests {
                 direction: Vec3::new(angle.cos(), angle.sin() + 0.02, 0.0).normalize(),
             };
             assert!(ball[0].hit(&ray, 1e9).is_none(), "{angle}");
+            assert!(capsule[0].hit(&ray, 1e9).is_none(), "{angle}");
         }
     }
 }
