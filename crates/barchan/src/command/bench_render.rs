@@ -109,6 +109,7 @@ fn model() -> Model {
         gravity: Vec3::new(0.0, -9.81, 0.0),
         seed: 0,
         resolution: 0.01,
+        spacing: 0.01,
         materials: vec![Material {
             name: "sand".into(),
             density: sand.density.value.si,
