@@ -207,14 +207,14 @@ impl Bvh {
             let entries = node.entries(ray.origin, inverse, from, limit);
             // Furthest first onto the stack, so that the nearest is next.
             let first = depth;
-            for lane in 0..4 {
-                if entries[lane].is_finite() && node.children[lane] != NONE {
+            for (child, entry) in node.children.into_iter().zip(entries) {
+                if entry.is_finite() && child != NONE {
                     let mut at = depth;
-                    while at > first && stack[at - 1].1 < entries[lane] {
+                    while at > first && stack[at - 1].1 < entry {
                         stack[at] = stack[at - 1];
                         at -= 1;
                     }
-                    stack[at] = (node.children[lane], entries[lane]);
+                    stack[at] = (child, entry);
                     depth += 1;
                 }
             }
@@ -361,8 +361,8 @@ fn best_cut(items: &[Item], middles: Box3) -> Option<(usize, usize)> {
             right[i] = bounds.area() * count as f32;
         }
         (bounds, count) = (Box3::EMPTY, 0);
-        for i in 0..BINS - 1 {
-            (bounds, count) = (bounds.join(bins[i].0), count + bins[i].1);
+        for (i, bin) in bins.iter().enumerate().take(BINS - 1) {
+            (bounds, count) = (bounds.join(bin.0), count + bin.1);
             let cost = bounds.area() * count as f32 + right[i + 1];
             let both = count > 0 && (count as usize) < items.len();
             if both && cost < least {

@@ -105,11 +105,16 @@ mod tests {
         particles.extra[0].set(1, 300.0f64);
         particles.extra[1].set(1, Vec3::new(0.0, 2.0, 0.0));
         particles.extra[3].set(1, Mat3::from_diagonal(Vec3::new(2.0, 2.0, 1.0)));
-        let last = |name: &str| values(&particles, Vec3::Y, name).unwrap().numbers[1];
-        assert_eq!(
-            ["speed", "heat", "spin", "phase", "strain"].map(last),
-            [5.0, 300.0, 2.0, 0.0, 3.0]
-        );
+        for (name, expected) in [
+            ("speed", 5.0),
+            ("heat", 300.0),
+            ("spin", 2.0),
+            ("phase", 0.0),
+            ("strain", 3.0),
+        ] {
+            let last = values(&particles, Vec3::Y, name).unwrap().numbers[1];
+            assert!((last - expected).abs() < 1e-6, "{name}: {last}");
+        }
         let wrong = values(&particles, Vec3::Y, "sped").err().unwrap();
         assert!(
             wrong.contains("\"sped\"") && wrong.contains("heat"),

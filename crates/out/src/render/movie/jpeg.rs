@@ -224,8 +224,8 @@ fn cosines() -> [[f32; 8]; 8] {
 fn levels(block: &[f32; 64], cosines: &[[f32; 8]; 8], steps: &[u8; 64]) -> [i32; 64] {
     let mut rows = [0f32; 64];
     for y in 0..8 {
-        for u in 0..8 {
-            rows[y * 8 + u] = (0..8).map(|x| block[y * 8 + x] * cosines[u][x]).sum();
+        for (u, wave) in cosines.iter().enumerate() {
+            rows[y * 8 + u] = (0..8).map(|x| block[y * 8 + x] * wave[x]).sum();
         }
     }
     ZIGZAG.map(|place| {
