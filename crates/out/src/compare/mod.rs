@@ -160,7 +160,7 @@ impl Comparison {
         let last = |side: usize, value: fn(&FrameStats) -> Option<f64>| {
             self.figures[side].last().and_then(value)
         };
-        let text = |value: Option<f64>| value.map_or("-".into(), |value| shown(value));
+        let text = |value: Option<f64>| value.map_or("-".into(), shown);
         ROWS.iter()
             .map(|(name, unit, value)| {
                 let (a, b) = (last(0, *value), last(1, *value));
