@@ -28,7 +28,10 @@ fn escaped(text: &str) -> String {
 
 /// The page of a comparison.
 pub fn page(comparison: &Comparison) -> String {
-    let [a, b] = comparison.names.each_ref().map(|name| escaped(name.as_str()));
+    let [a, b] = comparison
+        .names
+        .each_ref()
+        .map(|name| escaped(name.as_str()));
     let jpeg = to_jpeg(&comparison.strip, QUALITY);
     let strip = base64::engine::general_purpose::STANDARD.encode(jpeg);
     let mut html = format!(
