@@ -24,7 +24,16 @@ fn complete_run(
 ) -> std::collections::BTreeMap<String, Vec<u8>> {
     let output = run(
         folder,
-        &["run", scene, "-q", "-o", name, "--threads", threads],
+        &[
+            "run",
+            scene,
+            "-q",
+            "--no-render",
+            "-o",
+            name,
+            "--threads",
+            threads,
+        ],
     );
     assert!(output.status.success(), "{}", common::told(&output));
     frames(&folder.join(name))
@@ -54,6 +63,7 @@ fn a_run_killed_at_ten_random_moments_ends_with_the_same_bytes() {
                 "run",
                 &first_scene(),
                 "-q",
+                "--no-render",
                 "-o",
                 "killed",
                 "--threads",

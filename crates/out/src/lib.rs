@@ -1,9 +1,11 @@
-//! What becomes of a run: its folder of frames ([`cache`]), figures about them ([`stats`]), surfaces around them ([`surface`])
-//! and other programs' files ([`export`]).
+//! What becomes of a run: its folder of frames ([`cache`]), figures about them ([`stats`]), surfaces around them ([`surface`]),
+//! pictures ([`render`]), two runs side by side ([`compare`]) and other programs' files ([`export`]).
 //!
 //! Sees particles, never a solver: it works on anyone's particles.
 
 pub mod cache;
+pub mod compare;
 pub mod export;
+pub mod render;
 pub mod stats;
 pub mod surface;

@@ -2,7 +2,7 @@
 
 use super::machine::peak_memory;
 use super::say::{bytes, grouped, out, talk};
-use super::{Failure, bench_surface, start_threads};
+use super::{Failure, bench_render, bench_surface, start_threads};
 use barchan_base::Pose;
 use barchan_base::mesh::{Mesh, load_mesh};
 use barchan_base::sampling::Layout;
@@ -22,13 +22,13 @@ use std::time::Instant;
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub struct BenchArgs {
-    /// What to measure: ballistic, surface
-    #[arg(value_parser = ["ballistic", "surface"])]
+    /// What to measure
+    #[arg(value_parser = ["ballistic", "surface", "render"])]
     name: String,
     /// Print JSON lines, the last one the headline
     #[arg(long)]
     json: bool,
-    /// Particles [default: 10,000,000; the 433,479 of the paper for surface]
+    /// Particles [default: 10 million; 20 million for render, the 433,479 of the paper for surface]
     #[arg(long)]
     particles: Option<u64>,
     /// Steps
@@ -37,12 +37,15 @@ pub struct BenchArgs {
     /// Mesh to collide with [default: a knobbly ball of 70,000 triangles]
     #[arg(long, value_name = "FILE")]
     mesh: Option<PathBuf>,
+    /// Folder for the pictures that render makes
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
     /// Threads to use [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }
 
-/// Particles, if nobody says.
+/// Particles of the ballistic benchmark, if nobody says.
 const PARTICLES: u64 = 10_000_000;
 /// Particles of the column of Zhu & Bridson (2005).
 const PAPER_PARTICLES: u64 = 433_479;
@@ -60,13 +63,17 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
             "--particles and --steps must be at least 1".into(),
         ));
     }
-    if args.name == "surface" {
-        return bench_surface::bench(args.particles.unwrap_or(PAPER_PARTICLES), args.json);
+    match args.name.as_str() {
+        "surface" => bench_surface::bench(args.particles.unwrap_or(PAPER_PARTICLES), args.json),
+        "render" => {
+            let grains = args.particles.unwrap_or(bench_render::GRAINS);
+            bench_render::bench(grains, args.json, args.output.as_deref())
+        }
+        _ => ballistic(args, args.particles.unwrap_or(PARTICLES)),
     }
-    bench_ballistic(args, args.particles.unwrap_or(PARTICLES))
 }
 
-fn bench_ballistic(args: &BenchArgs, particles: u64) -> Result<(), Failure> {
+fn ballistic(args: &BenchArgs, particles: u64) -> Result<(), Failure> {
     let mesh = match &args.mesh {
         Some(path) => load_mesh(path).map_err(Failure::input)?,
         None => knobbly_ball(),

@@ -3,14 +3,17 @@
 //! Results go to stdout, talk to stderr. Exit codes: 0 done, 1 the run failed, 2 wrong use or bad input.
 
 mod bench;
+mod bench_render;
 mod bench_surface;
 mod check;
+mod compare;
 mod export;
 mod frames;
 mod info;
 mod machine;
 mod new;
 mod progress;
+mod render;
 mod run;
 mod say;
 mod stats;
@@ -51,6 +54,10 @@ enum Command {
     Stats(stats::StatsArgs),
     /// Make surface meshes around the material of each frame; given again, make what is missing
     Surface(surface::SurfaceArgs),
+    /// Make pictures and a movie of a run
+    Render(render::RenderArgs),
+    /// Put two runs side by side: pictures and figures, as a page
+    Compare(compare::CompareArgs),
     /// Write frames as files for other programs
     Export(export::ExportArgs),
     /// Measure speed and memory
@@ -144,6 +151,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Info(args) => info::info(&args),
         Command::Stats(args) => stats::stats(&args),
         Command::Surface(args) => surface::surface(&args),
+        Command::Render(args) => render::render(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Export(args) => export::export(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Schema => {

@@ -3,6 +3,7 @@
 use super::check::{admit, estimate_run};
 use super::frames::FrameRange;
 use super::progress::{FrameDone, Progress, Voice};
+use super::render::make_pictures;
 use super::say::{duration, out, talk};
 use super::surface::make_surfaces;
 use super::{Failure, SceneArgs, default_folder};
@@ -34,6 +35,9 @@ pub struct RunArgs {
     /// Throw away an earlier run in the folder and start over
     #[arg(long)]
     fresh: bool,
+    /// Make no pictures, whatever the scene says
+    #[arg(long)]
+    no_render: bool,
     /// Tell of each frame as a line of JSON on stdout
     #[arg(long)]
     json: bool,
@@ -113,6 +117,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     surface_all(&job, &progress)?;
     export_all(&job, &progress)?;
+    render_all(&job, args)?;
     report_done(&job, args, &progress);
     Ok(())
 }
@@ -326,6 +331,20 @@ fn export_all(job: &Job, progress: &Progress) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Makes the pictures that the scene asks for and that are not there yet.
+fn render_all(job: &Job, args: &RunArgs) -> Result<(), Failure> {
+    let Some(settings) = job.scene.render.clone().filter(|_| !args.no_render) else {
+        return Ok(());
+    };
+    let frames = job.folder.frames().map_err(Failure::run)?;
+    let voice = if args.json {
+        Voice::Quiet
+    } else {
+        args.voice()
+    };
+    make_pictures(&job.folder, &job.scene, settings, &frames, voice)
+}
+
 fn report_done(job: &Job, args: &RunArgs, progress: &Progress) {
     let (particles, quarantined) = (job.state.particles.len(), job.state.tally.quarantined);
     if args.json {
@@ -343,9 +362,10 @@ fn report_done(job: &Job, args: &RunArgs, progress: &Progress) {
     }
     let formats: Vec<&str> = Format::WORDS.to_vec();
     progress.say(&format!(
-        "{} frames in {}: {}\n  look:   barchan stats {}\n  export: barchan export {} --format {} -o DIR",
+        "{} frames in {}: {}\n  look:   barchan render {}\n  count:  barchan stats {}\n  export: barchan export {} --format {} -o DIR",
         job.last,
         duration(progress.seconds()),
+        job.folder.path().display(),
         job.folder.path().display(),
         job.folder.path().display(),
         job.folder.path().display(),

@@ -4,7 +4,7 @@ use super::toml_text;
 use barchan_base::column::ColumnSpec;
 use barchan_sim::atomic;
 use barchan_sim::checkpoint::{self, CheckpointError};
-use barchan_sim::scene::Scene;
+use barchan_sim::scene::{self, Scene, SceneError};
 use barchan_sim::state::State;
 use serde_json::{Value, json};
 use std::fs::{self, File, TryLockError};
@@ -192,6 +192,7 @@ impl RunFolder {
             self.checkpoint_dir(),
             self.meshes_dir(),
             self.path.join("export"),
+            self.images_dir(),
         ] {
             if sub.exists() {
                 fs::remove_dir_all(&sub).map_err(io_error("remove", &sub))?;
@@ -230,6 +231,11 @@ impl RunFolder {
 
     fn record_path(&self) -> PathBuf {
         self.path.join("run.toml")
+    }
+
+    /// Where pictures go.
+    pub fn images_dir(&self) -> PathBuf {
+        self.path.join("images")
     }
 
     /// The report, a line a step.
@@ -381,6 +387,27 @@ impl RunFolder {
     /// The text of `run.toml`; empty if there is none.
     pub fn record(&self) -> String {
         fs::read_to_string(self.record_path()).unwrap_or_default()
+    }
+
+    /// The scene that ran here, from the final parameters in `run.toml`, with `overrides` as in [`scene::load`]. The files
+    /// it names are read again.
+    ///
+    /// # Errors
+    /// If there is no record, or it cannot be read as a scene any more.
+    pub fn scene(&self, overrides: &[String]) -> Result<Scene, SceneError> {
+        let path = self.record_path();
+        let record = self.record();
+        let parameters = record.split_once("\n[parameters]");
+        let parameters = parameters.and_then(|(_, rest)| rest.split_once('\n'));
+        let file = self.recorded("scene").unwrap_or_default();
+        match parameters {
+            Some((_, text)) => scene::parse(text, Path::new(&file), overrides),
+            None => Err(SceneError::whole(
+                &path.display().to_string(),
+                "there is no record of the scene that ran here",
+                "run the scene again with the same folder",
+            )),
+        }
     }
 
     /// What `run.toml` says of `key`, if it says anything.

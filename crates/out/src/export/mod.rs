@@ -19,6 +19,7 @@ mod vtk;
 
 use crate::cache::{FrameError, RunFolder};
 use crate::surface::SurfaceMesh;
+use crate::surface::format::read_ply;
 use barchan_sim::atomic;
 use barchan_sim::scene::Format;
 use snapshot::Snapshot;
@@ -224,10 +225,5 @@ fn read_mesh(run: &RunFolder, number: u32) -> Result<SurfaceMesh, ExportError> {
             path.display()
         )));
     }
-    let mesh = barchan_base::mesh::load_mesh(&path).map_err(|e| refused(e.to_string()))?;
-    Ok(SurfaceMesh {
-        positions: mesh.vertices().to_vec(),
-        triangles: mesh.triangles().to_vec(),
-        ..Default::default()
-    })
+    read_ply(&path).map_err(|error| refused(error.to_string()))
 }

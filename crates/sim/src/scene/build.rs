@@ -296,6 +296,10 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
         .hash
         .update(deciding(&parameters).to_string().as_bytes());
     let model = builder.model(doc, materials)?;
+    let render = match &doc.render {
+        Some(render) => Some(builder.render(render)?),
+        None => None,
+    };
     Some(Scene {
         name,
         path: path.to_owned(),
@@ -316,6 +320,7 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
             .export
             .as_ref()
             .map_or_else(Vec::new, |export| export.formats.clone()),
+        render,
         identity: builder.hash.digest128(),
         parameters,
     })
@@ -341,7 +346,7 @@ fn flip_settings(doc: &SolverDoc, model: &Model) -> FlipSettings {
 fn deciding(parameters: &serde_json::Value) -> serde_json::Value {
     let mut deciding = parameters.clone();
     if let Some(map) = deciding.as_object_mut() {
-        for key in ["name", "frames", "output", "surface", "export"] {
+        for key in ["name", "frames", "output", "surface", "export", "render"] {
             map.remove(key);
         }
     }

@@ -5,6 +5,7 @@ use super::quantity::{
     Pressure, Quantity, Rate, Ratio, Speed, Spin, Time, Triple, Unit, UpToStraight, Viscosity,
 };
 use super::read::{Count, Read, Text};
+use super::render::RenderDoc;
 use super::shapes::ShapeDoc;
 use crate::{keywords, table};
 use std::collections::BTreeMap;
@@ -48,6 +49,8 @@ table! {
         surface: Option<SurfaceDoc>,
         /// Files to write when the run is done.
         export: Option<ExportDoc>,
+        /// Pictures to make when the run is done.
+        render: Option<RenderDoc>,
     }
 }
 

@@ -11,6 +11,7 @@ pub mod problem;
 mod quantity;
 #[doc(hidden)]
 pub mod read;
+mod render;
 mod shapes;
 
 pub use document::{
@@ -19,6 +20,7 @@ pub use document::{
 };
 pub use preset::{PRESETS, Preset};
 pub use problem::{SceneError, SceneProblem};
+pub use render::{CameraPath, Render, Sun, View, What, parse_size};
 
 use crate::model::Model;
 use document::{MaterialDoc, SceneDoc};
@@ -56,6 +58,8 @@ pub struct Scene {
     pub surface: Option<SurfaceDoc>,
     /// Files to write when the run is done.
     pub exports: Vec<Format>,
+    /// Pictures to make when the run is done.
+    pub render: Option<Render>,
     /// A hash of everything that decides the frames' bytes: the final parameters and the files they name.
     pub identity: u128,
     /// The final parameters, defaults included, in SI units and degrees.

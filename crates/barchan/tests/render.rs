@@ -1,0 +1,237 @@
+//! Pictures as a user makes them: the same bytes on any number of threads, made once, and never stopped by one bad frame.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use barchan::out::cache::{FrameMeta, read_frame, write_frame};
+use barchan::out::render::Picture;
+use barchan::sim::scene::Compression;
+use barchan::sim::state::Particles;
+use common::{barchan, files, folder_with_scene, run, told};
+use std::path::Path;
+use std::process::Output;
+
+/// Small pictures, quickly made.
+const SMALL: [&str; 4] = ["--size", "96x54", "--samples", "2"];
+
+fn folder_with_run() -> tempfile::TempDir {
+    let folder = folder_with_scene();
+    let output = run(folder.path(), &["run", "drop.toml", "-q"]);
+    assert!(output.status.success(), "{}", told(&output));
+    folder
+}
+
+fn render(folder: &Path, more: &[&str]) -> Output {
+    run(
+        folder,
+        &[&["render", "out/drop"][..], &SMALL, more].concat(),
+    )
+}
+
+fn picture(folder: &Path, frame: u32) -> Picture {
+    Picture::read(&folder.join(format!("out/drop/images/{frame:06}.png"))).unwrap()
+}
+
+/// Puts `particles` in place of those of a frame.
+fn replace_frame(folder: &Path, frame: u32, change: impl FnOnce(&mut Particles)) {
+    let path = folder.join(format!("out/drop/frames/{frame:06}.arrow"));
+    let mut old = read_frame(&path).unwrap();
+    change(&mut old.particles);
+    let meta: FrameMeta = old.meta;
+    let file = std::fs::File::create(&path).unwrap();
+    write_frame(file, &meta, &old.particles, Compression::None).unwrap();
+}
+
+#[test]
+fn pictures_are_the_same_on_any_number_of_threads_and_made_once() {
+    let folder = folder_with_run();
+    let images = folder.path().join("out/drop/images");
+    let mut made = Vec::new();
+    for threads in ["1", "2", "3"] {
+        let output = render(folder.path(), &["--threads", threads, "--color", "speed"]);
+        assert!(told(&output).contains("5 pictures in"), "{}", told(&output));
+        made.push(files(&images));
+        std::fs::remove_dir_all(&images).unwrap();
+    }
+    assert!(made[0].len() == 5 && made[0] == made[1] && made[0] == made[2]);
+    // Made once, kept when asked for again, made anew with other settings.
+    render(folder.path(), &[]);
+    let (first, movie) = (files(&images), folder.path().join("out/drop"));
+    let again = told(&render(folder.path(), &[]));
+    assert!(
+        again.contains("0 pictures") && again.contains("5 were there already"),
+        "{again}"
+    );
+    let other = told(&render(
+        folder.path(),
+        &["--frames", "2", "--set", "render.sun.elevation=10"],
+    ));
+    assert!(other.contains("1 pictures in"), "{other}");
+    assert_eq!(
+        files(&images)
+            .iter()
+            .filter(|(path, bytes)| first[*path] != **bytes)
+            .count(),
+        1
+    );
+    assert!(movie.join("movie.avi").exists() || movie.join("movie.mp4").exists());
+}
+
+#[test]
+fn sand_is_seen_where_it_is() {
+    let folder = folder_with_run();
+    render(
+        folder.path(),
+        &["--frames", "0", "--camera", "0,0.5,2:0,0.5,0"],
+    );
+    let picture = picture(folder.path(), 0);
+    let at = |x: usize, y: usize| picture.pixels[y * picture.width + x].map(i32::from);
+    // The ball of sand in the middle is warm, the sky above blue.
+    let [red, _, blue] = at(48, 27);
+    assert!(red > blue + 20, "{:?}", at(48, 27));
+    let [red, _, blue] = at(48, 1);
+    assert!(blue > red + 10, "{:?}", at(48, 1));
+}
+
+#[test]
+fn one_bad_frame_does_not_stop_the_others() {
+    let folder = folder_with_run();
+    let damaged = folder.path().join("out/drop/frames/000002.arrow");
+    let mut bytes = std::fs::read(&damaged).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&damaged, bytes).unwrap();
+    replace_frame(folder.path(), 0, |particles| {
+        *particles = Particles::default()
+    });
+    replace_frame(folder.path(), 1, |particles| particles.resize(1));
+    replace_frame(folder.path(), 3, |particles| {
+        particles.position[7].x = f32::NAN;
+        particles.position[8].y = f32::INFINITY;
+        particles.radius[9] = f32::NAN;
+    });
+    let said = told(&render(folder.path(), &[]));
+    assert!(
+        said.starts_with("exit code 1") && said.contains("000002.arrow is damaged"),
+        "{said}"
+    );
+    assert!(
+        said.contains("4 pictures in") && said.contains("frame 3: 3 grains are not finite"),
+        "{said}"
+    );
+    for frame in [0, 1, 3, 4] {
+        assert_eq!(picture(folder.path(), frame).pixels.len(), 96 * 54);
+    }
+}
+
+#[test]
+fn mistakes_are_told_with_what_to_change() {
+    let folder = folder_with_run();
+    let inside = told(&render(
+        folder.path(),
+        &["--frames", "0", "--camera", "0,-1,0:0,0,0"],
+    ));
+    assert!(
+        inside.contains("the camera at [0, -1, 0] is inside \"body 0\""),
+        "{inside}"
+    );
+    let column = told(&render(folder.path(), &["--color", "sped"]));
+    assert!(
+        column.starts_with("exit code 2") && column.contains("there are speed, height"),
+        "{column}"
+    );
+    let mesh = told(&render(folder.path(), &["--what", "mesh", "--frames", "1"]));
+    assert!(
+        mesh.starts_with("exit code 1") && mesh.contains("barchan surface"),
+        "{mesh}"
+    );
+    for wrong in [
+        ["--size", "12"],
+        ["--size", "0x5"],
+        ["--camera", "1,2:3"],
+        ["--camera", "1,1,1:1,1,1"],
+    ] {
+        let said = told(&run(
+            folder.path(),
+            &["render", "out/drop", wrong[0], wrong[1]],
+        ));
+        assert!(said.starts_with("exit code 2"), "{said}");
+    }
+    assert!(told(&run(folder.path(), &["render", "nowhere"])).starts_with("exit code 2"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_whole_pictures_and_a_clear_word() {
+    let folder = folder_with_run();
+    // A limit on file sizes stands for the full disk: small pictures fit, larger ones do not.
+    let render = |size: &str| {
+        let script = format!(
+            "trap '' XFSZ; ulimit -f 16; exec \"$0\" render out/drop --size {size} --samples 1"
+        );
+        let program = barchan(folder.path()).get_program().to_owned();
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .arg(program)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        told(&output)
+    };
+    let said = render("640x360");
+    assert!(
+        said.starts_with("exit code 1") && said.contains("frame 4: cannot write"),
+        "{said}"
+    );
+    assert_eq!(files(&folder.path().join("out/drop/images")).len(), 0);
+    assert!(render("32x18 --no-movie").contains("5 pictures in"));
+}
+
+#[test]
+fn a_scene_with_render_ends_in_a_movie() {
+    let folder = folder_with_scene();
+    let path = folder.path().join("drop.toml");
+    let scene = std::fs::read_to_string(&path).unwrap();
+    let table = "\n[render]\nsize = \"64x36\"\nsamples = 1\ncamera = { at = [0, 1, 3], look_at = [0, 0.3, 0] }\n";
+    std::fs::write(&path, scene + table).unwrap();
+    let output = run(folder.path(), &["run", "drop.toml"]);
+    assert!(
+        told(&output).contains("movie: out/drop/movie."),
+        "{}",
+        told(&output)
+    );
+    assert_eq!(files(&folder.path().join("out/drop/images")).len(), 5);
+    assert_eq!(picture(folder.path(), 4).width, 64);
+}
+
+#[test]
+fn two_runs_are_compared_on_a_page_of_their_own() {
+    let folder = folder_with_run();
+    let other = [
+        "run",
+        "drop.toml",
+        "-q",
+        "-o",
+        "out/other",
+        "--set",
+        "fill.0.shape.sphere.radius=0.25",
+    ];
+    assert!(run(folder.path(), &other).status.success());
+    let args = [&["compare", "out/drop", "out/other"][..], &SMALL].concat();
+    let output = run(folder.path(), &args);
+    assert!(output.status.success(), "{}", told(&output));
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        table.contains("particles") && table.contains("-4") && table.contains("kinetic energy [J]"),
+        "{table}"
+    );
+    let made = folder.path().join("out/compare-drop-other");
+    let page = std::fs::read_to_string(made.join("index.html")).unwrap();
+    assert!(
+        page.contains("data:image/jpeg;base64,")
+            && page.contains("<polyline")
+            && !page.contains("http")
+    );
+    let strip = Picture::read(&made.join("strip.png")).unwrap();
+    assert_eq!(strip.width, 5 * 96 + 4 * 4);
+}
