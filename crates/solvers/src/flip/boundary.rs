@@ -221,7 +221,9 @@ fn sample_block(field: &Field, solids: &[Solid], block: usize) -> Option<Near> {
         closed: Vec::new(),
     };
     for local in 0..CELLS {
-        near.space[local] = open_space(&nearest, place(local));
+        // Where two walls meet, the nearer one's distance alone would call the corner half full.
+        let spaces = distances.iter().map(|d| open_space(d, place(local)));
+        near.space[local] = spaces.fold(1.0, f32::min);
         for axis in 0..3 {
             near.open[axis][local] = shut(open_face(&nearest, axis, place(local)));
         }

@@ -34,7 +34,7 @@ use glam::{Mat3, Vec3};
 use memory::Memory;
 use pressure::Pressure;
 use rayon::prelude::*;
-use repair::Repair;
+use repair::{Matter, Repair};
 use unknowns::{BESIDE, Unknowns};
 
 /// The longest step, in units of the time that gravity needs for a cell: √(Δx / g).
@@ -372,9 +372,13 @@ impl Flip {
         let State {
             particles, solids, ..
         } = state;
+        let matter = match self.kind {
+            Kind::Fluid => Matter::Fluid,
+            Kind::Coupled => Matter::Grains,
+        };
         let crowded = self
             .repair
-            .find(&self.field, &self.boundary, &self.unknowns);
+            .find((&self.field, &self.boundary), &self.unknowns, matter);
         let spacing = (model.spacing, dt as f32);
         shift::shift(&self.field, particles, spacing, &mut self.shift);
         let advance = Advance {
