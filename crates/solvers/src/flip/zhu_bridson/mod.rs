@@ -87,8 +87,7 @@ impl ZhuBridson {
     fn judge(&mut self, field: &Field, step: &Step) {
         self.strain.find_edges(field, step.boundary);
         self.stress.clear();
-        self.stress
-            .resize(field.grid.cells(), Symmetric::default());
+        self.stress.resize(field.grid.cells(), Symmetric::default());
         self.rigid.clear();
         self.rigid.resize(field.grid.cells(), false);
         let strain = &self.strain;
@@ -129,7 +128,12 @@ impl ZhuBridson {
             if !self.rigid[cell] {
                 let at = field.center(cell / CELLS, cell % CELLS).as_dvec3();
                 walls.rub(cell, &mut changes, |wall, lost| {
-                    feel(impulses, wall.body as usize, at, lost.as_dvec3() * step.unit);
+                    feel(
+                        impulses,
+                        wall.body as usize,
+                        at,
+                        lost.as_dvec3() * step.unit,
+                    );
                 });
             }
         }

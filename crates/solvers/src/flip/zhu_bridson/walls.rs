@@ -66,7 +66,8 @@ impl Walls<'_> {
             normal: wall.area.as_dvec3() / f64::from(size),
             size: f64::from(size),
             velocity: wall.velocity.as_dvec3(),
-            friction: f64::from(wall.friction * self.press(wall)),
+            press: f64::from(self.press(wall)),
+            friction: f64::from(wall.friction),
         }
     }
 
