@@ -283,7 +283,7 @@ impl Flip {
         &mut self,
         model: &Model,
         dt: f64,
-        impulses: &mut [Impulse],
+        impulses: &mut Impulses,
     ) -> Vec<(&'static str, f64)> {
         let step = zhu_bridson::Step {
             boundary: &self.boundary,

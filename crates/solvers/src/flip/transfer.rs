@@ -389,7 +389,7 @@ mod tests {
             radius: 0.25,
         };
         advance.particles(&mut particles, None);
-        Transfer::default().to_grid(&model, &particles, None, &mut field, &boundary);
+        Transfer::default().deposit(&model, &particles, None, &mut field, &boundary);
         let x = CELLS_ALONG as i32 / 2 + 4;
         let cell = field.grid.index(glam::IVec3::new(x, 3, 3));
         let value = f64::from(field.velocity[0][cell.expect("it is in the material")]);

@@ -120,7 +120,7 @@ impl Groups {
                 let face = face_of(field, boundary, *cell as usize, side);
                 let upper = side % 2 == 1;
                 let shared = upper && self.of_cell[face.beyond] == group as u32;
-                if face.open > 0.0 && !shared && !field.is_outside(face.face) {
+                if face.open > 0.0 && !shared && face.face < field.grid.len() * CELLS {
                     let half = if upper { 0.5 } else { -0.5 };
                     visit(&face, middle + half * DVec3::AXES[face.axis]);
                 }

@@ -19,7 +19,7 @@ use super::boundary::Boundary;
 use super::field::Field;
 use super::unknowns::Unknowns;
 use barchan_base::grid::CELLS;
-use barchan_sim::coupling::Impulse;
+use barchan_sim::coupling::Impulses;
 use glam::{DVec3, Vec3};
 use group::Groups;
 use law::{Strength, Symmetric, answer};
@@ -51,7 +51,7 @@ pub(super) struct Step<'a> {
     pub pull: Vec3,
     pub dt: f32,
     /// Mass of a full cell [kg].
-    pub unit: f64,
+    pub unit: f32,
 }
 
 /// A group's motion, and what it does to bodies.
@@ -66,7 +66,7 @@ impl ZhuBridson {
         &mut self,
         field: &mut Field,
         step: &Step,
-        impulses: &mut [Impulse],
+        impulses: &mut Impulses,
     ) -> Vec<(&'static str, f64)> {
         self.judge(field, step);
         self.strain.push(field, step.boundary, &self.stress);
@@ -115,7 +115,7 @@ impl ZhuBridson {
         &self,
         field: &Field,
         step: &Step,
-        impulses: &mut [Impulse],
+        impulses: &mut Impulses,
     ) -> (Vec<walls::Change>, Vec<Moved>) {
         let walls = Walls {
             field,
@@ -126,14 +126,9 @@ impl ZhuBridson {
         let mut changes = Vec::new();
         for cell in step.unknowns.places.iter().map(|cell| *cell as usize) {
             if !self.rigid[cell] {
-                let at = field.center(cell / CELLS, cell % CELLS).as_dvec3();
+                let at = field.center(cell / CELLS, cell % CELLS);
                 walls.rub(cell, &mut changes, |wall, lost| {
-                    feel(
-                        impulses,
-                        wall.body as usize,
-                        at,
-                        lost.as_dvec3() * step.unit,
-                    );
+                    impulses.push(wall.body as usize, at, lost * step.unit);
                 });
             }
         }
@@ -174,7 +169,7 @@ impl ZhuBridson {
         field: &mut Field,
         step: &Step,
         moved: &[Moved],
-        impulses: &mut [Impulse],
+        impulses: &mut Impulses,
     ) {
         let mut velocity = std::mem::take(&mut field.velocity);
         for (group, moved) in moved.iter().enumerate() {
@@ -183,16 +178,10 @@ impl ZhuBridson {
                     velocity[face.axis][face.face] = moved.motion.at(at)[face.axis] as f32;
                 });
             for (body, at, impulse) in &moved.felt {
-                let place = *at * f64::from(field.dx);
-                feel(impulses, *body, place, *impulse * step.unit);
+                let place = at.as_vec3() * field.dx;
+                impulses.push(*body, place, impulse.as_vec3() * step.unit);
             }
         }
         field.velocity = velocity;
     }
-}
-
-/// Adds an impulse at a place to what a body feels.
-fn feel(impulses: &mut [Impulse], body: usize, at: DVec3, impulse: DVec3) {
-    impulses[body].linear += impulse;
-    impulses[body].angular += at.cross(impulse);
 }
