@@ -183,6 +183,29 @@ sequence = { files = "move_#.obj", last = 2, fps = 6, at = [0.6, -0.5, 0] }
     );
 }
 
+#[test]
+fn the_sand_of_zhu_and_bridson_has_the_same_bytes_on_any_threads_and_resumes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = root()
+        .join("scenes/zhu2005/sand_column.toml")
+        .display()
+        .to_string();
+    let go = |name: &str, frames: &str, threads: &str| {
+        let coarse = ["--set", "solver.resolution=4 cm"];
+        let rest = ["-q", "-o", name, "--frames", frames, "--threads", threads];
+        let output = run(
+            folder.path(),
+            &[&["run", path.as_str()][..], &coarse, &rest].concat(),
+        );
+        assert!(output.status.success(), "{}", common::told(&output));
+        common::frames(&folder.path().join(name))
+    };
+    let alone = go("one", "..6", "1");
+    assert!(alone == go("two", "..6", "2") && alone == go("three", "..6", "3"));
+    go("parts", "..2", "3");
+    assert!(alone == go("parts", "..6", "2"), "resumed");
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupt_saves_the_state_between_frames_and_the_same_command_goes_on() {

@@ -15,6 +15,8 @@ pub enum Layout {
     Jittered,
     /// Random, but none nearer than 0.87 of the spacing to another.
     BlueNoise,
+    /// Jittered, and those within a cell of two spacings below the surface moved to half a cell below it.
+    Settled,
 }
 
 /// Why a shape cannot be filled.
@@ -59,10 +61,19 @@ pub fn fill(
     }
     Ok(match layout {
         Layout::Lattice => lattice(shape, bounds, spacing, |_| Vec3::splat(0.5)),
-        Layout::Jittered => lattice(shape, bounds, spacing, |cube| {
-            random.in_cube(cube_index(cube), 0)
-        }),
+        Layout::Jittered => jittered(shape, bounds, spacing, random),
+        Layout::Settled => {
+            let mut points = jittered(shape, bounds, spacing, random);
+            settle_near_surface(shape, 2.0 * spacing, &mut points);
+            points
+        }
         Layout::BlueNoise => blue_noise(shape, bounds, spacing, random),
+    })
+}
+
+fn jittered(shape: &Shape, bounds: Bounds, spacing: f32, random: Random) -> Vec<Vec3> {
+    lattice(shape, bounds, spacing, |cube| {
+        random.in_cube(cube_index(cube), 0)
     })
 }
 
@@ -178,7 +189,7 @@ fn neighbours(at: [usize; 3], size: [usize; 3]) -> impl Iterator<Item = [usize; 
 
 /// Moves points less than a `cell` [m] below the surface to exactly half a cell below it, as Zhu & Bridson (2005)
 /// do so that the first surface drawn through them is smooth.
-pub fn settle_near_surface(shape: &Shape, cell: f32, points: &mut [Vec3]) {
+fn settle_near_surface(shape: &Shape, cell: f32, points: &mut [Vec3]) {
     points.par_iter_mut().for_each(|point| {
         // The distance of combined shapes is a bound, not exact, so one move may fall short; a few do not.
         for _ in 0..4 {
@@ -195,7 +206,12 @@ pub fn settle_near_surface(shape: &Shape, cell: f32, points: &mut [Vec3]) {
 mod tests {
     use super::*;
 
-    const LAYOUTS: [Layout; 3] = [Layout::Lattice, Layout::Jittered, Layout::BlueNoise];
+    const LAYOUTS: [Layout; 4] = [
+        Layout::Lattice,
+        Layout::Jittered,
+        Layout::BlueNoise,
+        Layout::Settled,
+    ];
 
     fn ball() -> Shape {
         Shape::Sphere { radius: 0.5 }
@@ -244,9 +260,9 @@ mod tests {
 
     #[test]
     fn settling_moves_surface_points_to_half_a_cell() {
-        let mut points = fill(&ball(), 0.05, Layout::Jittered, Random::new(1, 0)).unwrap();
-        let before = points.clone();
-        settle_near_surface(&ball(), 0.1, &mut points);
+        let seeded = |layout| fill(&ball(), 0.05, layout, Random::new(1, 0)).unwrap();
+        let (before, points) = (seeded(Layout::Jittered), seeded(Layout::Settled));
+        assert_eq!(before.len(), points.len());
         for (old, new) in before.iter().zip(&points) {
             if old.length() > 0.4 {
                 assert!((new.length() - 0.45).abs() < 1e-4);

@@ -115,6 +115,7 @@ impl Builder<'_> {
                 SeedingDoc::Lattice => Layout::Lattice,
                 SeedingDoc::Jittered => Layout::Jittered,
                 SeedingDoc::BlueNoise => Layout::BlueNoise,
+                SeedingDoc::Settled => Layout::Settled,
             },
         })
     }

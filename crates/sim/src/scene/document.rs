@@ -159,6 +159,8 @@ keywords! {
         Jittered = "jittered",
         /// Random, but never close together.
         BlueNoise = "blue-noise",
+        /// Jittered, but what is less than a cell below the surface moved to half a cell below it (Zhu and Bridson 2005).
+        Settled = "settled",
     }
 }
 

@@ -107,6 +107,13 @@ impl Field {
             .extend((0..self.grid.len() as u32).filter(holds));
     }
 
+    /// Lets the cells carry pressure that hold a particle, as Zhu and Bridson mark them, and no others.
+    pub fn activate_occupied(&mut self) {
+        for cell in 0..self.grid.len() * CELLS {
+            self.active[cell] = self.starts[cell] < self.starts[cell + 1] && !self.solid[cell];
+        }
+    }
+
     /// Particles that are in a block; those after them are lost.
     pub fn found(&self) -> usize {
         self.starts[self.grid.len() * CELLS] as usize

@@ -17,13 +17,14 @@ mod shift;
 mod sweep;
 mod transfer;
 mod unknowns;
+mod zhu_bridson;
 
 use advance::Advance;
 use barchan_base::column::{self, ColumnSpec};
 use barchan_base::grid::CELLS;
 use barchan_sim::coupling::Impulses;
 use barchan_sim::model::{Material, Model};
-use barchan_sim::scene::{FlipSettings, Transfer};
+use barchan_sim::scene::{FlipSettings, Friction, Transfer};
 use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
 use barchan_sim::state::State;
 use boundary::Boundary;
@@ -36,6 +37,7 @@ use pressure::Pressure;
 use rayon::prelude::*;
 use repair::{Matter, Repair};
 use unknowns::{BESIDE, Unknowns};
+use zhu_bridson::ZhuBridson;
 
 /// The longest step, in units of the time that gravity needs for a cell: √(Δx / g).
 const LONGEST_STEP: f64 = 0.4;
@@ -65,6 +67,8 @@ enum Kind {
     Fluid,
     /// Pressure and friction together.
     Coupled,
+    /// Pressure as in a fluid, then friction cell by cell and rigid groups, as published in 2005.
+    ZhuBridson,
 }
 
 /// The grid method.
@@ -76,6 +80,7 @@ pub struct Flip {
     transfer: transfer::Transfer,
     coupled: Coupled,
     project: Pressure,
+    zhu_bridson: ZhuBridson,
     extension: Extension,
     pressure: Vec<f32>,
     unknowns: Unknowns,
@@ -89,8 +94,13 @@ impl Flip {
         let fluid = model.materials.iter().all(Material::is_fluid);
         Self {
             settings,
-            kind: if fluid { Kind::Fluid } else { Kind::Coupled },
+            kind: match settings.friction {
+                _ if fluid => Kind::Fluid,
+                Friction::Implicit => Kind::Coupled,
+                Friction::ZhuBridson => Kind::ZhuBridson,
+            },
             project: Pressure::default(),
+            zhu_bridson: ZhuBridson::default(),
             field: Field::default(),
             boundary: Boundary::default(),
             transfer: transfer::Transfer::default(),
@@ -188,7 +198,7 @@ impl Flip {
         let boundary = &self.boundary;
         let least = match self.kind {
             Kind::Fluid => FLUID_FILL,
-            Kind::Coupled => ACTIVE_FILL,
+            Kind::Coupled | Kind::ZhuBridson => ACTIVE_FILL,
         };
         (&*fill, active, solid)
             .into_par_iter()
@@ -198,6 +208,9 @@ impl Flip {
                 *active = *fill >= least && !*solid;
             });
         before.clone_from(velocity);
+        if self.kind == Kind::ZhuBridson {
+            self.field.activate_occupied();
+        }
     }
 
     /// Gravity, and solids that take the faces they close along.
@@ -231,6 +244,11 @@ impl Flip {
         match self.kind {
             Kind::Fluid => self.solve_fluid(model, state, dt, impulses),
             Kind::Coupled => self.solve_coupled(model, state, dt, impulses),
+            Kind::ZhuBridson => {
+                let mut measures = self.solve_fluid(model, state, dt, impulses);
+                measures.extend(self.resist(model, dt, impulses));
+                measures
+            }
         }
     }
 
@@ -258,6 +276,24 @@ impl Flip {
             ("pressure_iterations", solved.iterations as f64),
             ("pressure_residual", solved.residual),
         ]
+    }
+
+    /// The friction of Zhu and Bridson, once the pressure is known.
+    fn resist(
+        &mut self,
+        model: &Model,
+        dt: f64,
+        impulses: &mut Impulses,
+    ) -> Vec<(&'static str, f64)> {
+        let step = zhu_bridson::Step {
+            boundary: &self.boundary,
+            unknowns: &self.unknowns,
+            pressure: &self.pressure,
+            pull: model.gravity * dt as f32,
+            dt: dt as f32,
+            unit: self.cell_mass(model),
+        };
+        self.zhu_bridson.resist(&mut self.field, &step, impulses)
     }
 
     /// What a scaled pressure of 1 is [Pa].
@@ -372,15 +408,23 @@ impl Flip {
         let State {
             particles, solids, ..
         } = state;
+        // Zhu and Bridson mend nothing: the particles go where the grid takes them.
         let matter = match self.kind {
-            Kind::Fluid => Matter::Fluid,
-            Kind::Coupled => Matter::Grains,
+            Kind::Fluid => Some(Matter::Fluid),
+            Kind::Coupled => Some(Matter::Grains),
+            Kind::ZhuBridson => None,
         };
-        let crowded = self
-            .repair
-            .find((&self.field, &self.boundary), &self.unknowns, matter);
-        let spacing = (model.spacing, dt as f32);
-        shift::shift(&self.field, particles, spacing, &mut self.shift);
+        let crowded = matter.is_some_and(|matter| {
+            self.repair
+                .find((&self.field, &self.boundary), &self.unknowns, matter)
+        });
+        if matter.is_some() {
+            let spacing = (model.spacing, dt as f32);
+            shift::shift(&self.field, particles, spacing, &mut self.shift);
+        } else {
+            self.shift.clear();
+            self.shift.resize(particles.len(), Vec3::ZERO);
+        }
         let advance = Advance {
             field: &self.field,
             boundary: &self.boundary,
