@@ -2,7 +2,7 @@
 
 use super::machine::peak_memory;
 use super::say::{bytes, grouped, out, talk};
-use super::{Failure, bench_render, bench_surface, start_threads};
+use super::{Failure, bench_flip, bench_render, bench_surface, start_threads};
 use barchan_base::Pose;
 use barchan_base::mesh::{Mesh, load_mesh};
 use barchan_base::sampling::Layout;
@@ -23,7 +23,7 @@ use std::time::Instant;
 #[derive(clap::Args)]
 pub struct BenchArgs {
     /// What to measure
-    #[arg(value_parser = ["ballistic", "surface", "render"])]
+    #[arg(value_parser = ["ballistic", "flip", "surface", "render"])]
     name: String,
     /// Print JSON lines, the last one the headline
     #[arg(long)]
@@ -64,6 +64,7 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
         ));
     }
     match args.name.as_str() {
+        "flip" => bench_flip::bench(args.particles.unwrap_or(bench_flip::PARTICLES), args.json),
         "surface" => bench_surface::bench(args.particles.unwrap_or(PAPER_PARTICLES), args.json),
         "render" => {
             let grains = args.particles.unwrap_or(bench_render::GRAINS);

@@ -27,7 +27,15 @@ macro_rules! gallery {
     };
 }
 
-const GALLERY: &[Gallery] = gallery!("first", "fountain", "sandstorm", "paddle", "target");
+const GALLERY: &[Gallery] = gallery!(
+    "first",
+    "castle",
+    "dam",
+    "fountain",
+    "sandstorm",
+    "paddle",
+    "target"
+);
 
 /// Runs `new`.
 pub fn new(args: &NewArgs) -> Result<(), Failure> {

@@ -238,8 +238,11 @@ pub(super) fn close_faces(
 ) {
     for closed in boundary.closed() {
         let (cell, axis) = (closed.cell as usize, closed.axis as usize);
+        // The mass about a face is given as if it were all open; what is really there is less.
+        let room = boundary.face_room(axis, cell / CELLS);
+        let mass = field.mass[axis][cell] * room.map_or(1.0, |room| room[cell % CELLS]) * unit;
         let mut taken = Vec3::ZERO;
-        taken[axis] = field.mass[axis][cell] * (field.velocity[axis][cell] - closed.speed) * unit;
+        taken[axis] = mass * (field.velocity[axis][cell] - closed.speed);
         field.velocity[axis][cell] = closed.speed;
         let at = field.center(cell / CELLS, cell % CELLS);
         impulses.push(closed.body as usize, at, taken);
