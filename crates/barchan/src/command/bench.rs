@@ -133,6 +133,8 @@ fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
             grain_size: sand.grain_size.value.si,
             friction_angle: sand.friction_angle.value.si,
             cohesion: 0.0,
+            wet_cohesion: 0.0,
+            wet_viscosity: 0.0,
             restitution: sand.restitution.value.si,
             color: [0.5; 3],
         }],
@@ -144,6 +146,7 @@ fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
         }],
         emitters: vec![],
         sinks: vec![],
+        wet: vec![],
         bodies: collider.into_iter().map(body).collect(),
         air,
     }
