@@ -1,6 +1,7 @@
 //! `barchan bench`: fixed work, measured.
 
 use super::Failure;
+use super::bench_sph;
 use super::machine::peak_memory;
 use super::say::{bytes, grouped, out, talk};
 use barchan_base::Pose;
@@ -22,15 +23,15 @@ use std::time::Instant;
 /// Arguments of `bench`.
 #[derive(clap::Args)]
 pub struct BenchArgs {
-    /// What to measure: ballistic
-    #[arg(value_parser = ["ballistic"])]
+    /// What to measure: ballistic or sph
+    #[arg(value_parser = ["ballistic", "sph"])]
     name: String,
     /// Print JSON lines, the last one the headline
     #[arg(long)]
     json: bool,
-    /// Particles
-    #[arg(long, default_value_t = 10_000_000)]
-    particles: u64,
+    /// Particles [default: 10 million for ballistic, 100,000 for sph]
+    #[arg(long)]
+    particles: Option<u64>,
     /// Steps
     #[arg(long, default_value_t = 100)]
     steps: u32,
@@ -55,10 +56,17 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
             .num_threads(threads.into())
             .build_global();
     }
-    if args.particles == 0 || args.steps == 0 {
+    let particles = args.particles.unwrap_or(match args.name.as_str() {
+        "sph" => 100_000,
+        _ => 10_000_000,
+    });
+    if particles == 0 || args.steps == 0 {
         return Err(Failure::Input(
             "--particles and --steps must be at least 1".into(),
         ));
+    }
+    if args.name == "sph" {
+        return bench_sph::bench(particles, args.steps, args.json);
     }
     let mesh = match &args.mesh {
         Some(path) => load_mesh(path).map_err(Failure::input)?,
@@ -79,19 +87,19 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     let few = (args.steps / 10).max(1);
     measure(
         "ballistic, no collider",
-        &model(None, None, args.particles),
+        &model(None, None, particles),
         few,
         args.json,
     )?;
     measure(
         "ballistic, mesh, air",
-        &model(Some(&collider), Some(air), args.particles),
+        &model(Some(&collider), Some(air), particles),
         few,
         args.json,
     )?;
     measure(
         "ballistic",
-        &model(Some(&collider), None, args.particles),
+        &model(Some(&collider), None, particles),
         args.steps,
         args.json,
     )

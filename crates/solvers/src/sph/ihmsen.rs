@@ -18,6 +18,8 @@ use rayon::prelude::*;
 const SPARSE: f32 = 0.6;
 /// Artificial viscosity of dry material (section 3.4) and the speed that it spreads with [m/s] (eq. 20).
 const VISCOSITY: f32 = 0.01;
+/// Artificial viscosity at a wall of friction coefficient one; rougher walls have no more, or the step would be too long.
+const WALL_VISCOSITY: f32 = 0.1;
 const SIGNAL_SPEED: f32 = 30.0;
 /// Keeps the viscosity finite for particles that meet (eq. 20).
 const SOFTENING: f32 = 0.01;
@@ -160,7 +162,7 @@ impl Prediction {
         let friction = sigma.deviator().matrix() * g;
         let closing = (pair.free[i] - sample.velocity).dot(way).min(0.0);
         let soft = way.length_squared() + SOFTENING * self.kernel.support.powi(2);
-        let viscous = g * (self.viscous(sample.friction) * closing / (soft * grain.lightness));
+        let viscous = g * (self.viscous(WALL_VISCOSITY * sample.friction.min(1.0)) * closing / (soft * grain.lightness));
         let larger = if viscous.length_squared() > friction.length_squared() {
             viscous
         } else {

@@ -17,6 +17,15 @@ use rayon::prelude::*;
 const PRESSURE: f32 = 0.2;
 const FRICTION: f32 = 0.13;
 
+/// Which sweep it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sweep {
+    /// The last of a step.
+    Last,
+    /// Any other.
+    Other,
+}
+
 impl Work {
     /// σ L of each particle.
     pub fn update_transfer(&mut self) {
@@ -54,8 +63,9 @@ impl Work {
         });
     }
 
-    /// Lets the stresses answer to the velocity gradient.
-    pub fn relax(&mut self, dt: f32) {
+    /// Lets the stresses answer to the velocity gradient. `transfer` becomes what they do next or, after the last sweep,
+    /// the gradient itself.
+    pub fn relax(&mut self, dt: f32, sweep: Sweep) {
         let Self {
             x,
             v,
@@ -83,11 +93,17 @@ impl Work {
             .for_each(|(chunk, (((transfer, grains), pressure), list))| {
                 for (k, grain) in grains.iter_mut().enumerate() {
                     if grain.role == Role::Asleep {
+                        if sweep == Sweep::Last {
+                            transfer[k] = Mat3A::ZERO;
+                        }
                         continue;
                     }
                     let gradient = around.gradient(chunk * CHUNK + k, (list, k), grain, v);
                     answer(grain, &mut pressure[k], &gradient, dt);
-                    transfer[k] = stress_transfer(grain, pressure[k]);
+                    transfer[k] = match sweep {
+                        Sweep::Last => gradient,
+                        Sweep::Other => stress_transfer(grain, pressure[k]),
+                    };
                 }
             });
     }

@@ -42,28 +42,27 @@ impl Kernel {
     /// Its value [1/m³] at a squared distance [m²].
     #[inline]
     pub fn value(&self, squared: f32) -> f32 {
-        let q = squared.sqrt() * self.inverse;
-        let near = 1.0 + q * q * (0.75 * q - 1.5);
-        let far = (2.0 - q).max(0.0);
-        self.scale
-            * if q < 1.0 {
-                near
-            } else {
-                0.25 * far * far * far
-            }
+        self.both(squared).0
     }
 
     /// Its slope over the distance [1/m⁵]; times the way from the other particle it is the gradient.
     #[inline]
     pub fn slope(&self, squared: f32) -> f32 {
+        self.both(squared).1
+    }
+
+    /// Value and slope together.
+    #[inline]
+    pub fn both(&self, squared: f32) -> (f32, f32) {
         let q = squared.sqrt() * self.inverse;
         let far = (2.0 - q).max(0.0);
-        let shape = if q < 1.0 {
-            2.25 * q - 3.0
+        let (value, slope) = if q < 1.0 {
+            (1.0 + q * q * (0.75 * q - 1.5), 2.25 * q - 3.0)
         } else {
-            -0.75 * far * far / q
+            (0.25 * far * far * far, -0.75 * far * far / q)
         };
-        self.scale * self.inverse * self.inverse * shape
+        let steepness = self.scale * self.inverse * self.inverse;
+        (self.scale * value, steepness * slope)
     }
 }
 

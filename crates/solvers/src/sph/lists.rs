@@ -37,11 +37,6 @@ impl<'a> Near<'a> {
             .map(|(index, factor)| (*index as usize, *factor))
     }
 
-    /// How many.
-    pub fn len(self) -> usize {
-        self.indices.len()
-    }
-
     /// True where there are none.
     pub fn is_empty(self) -> bool {
         self.indices.is_empty()
@@ -69,7 +64,7 @@ impl List {
         self.stretch(self.ends[k][0] as usize..self.ends[k][1] as usize)
     }
 
-    /// The relative density of the `k`th particle is written by `density`.
+    /// Finds the neighbours of the particles in `range`, and their relative densities.
     fn fill(&mut self, range: Range<usize>, search: &Search, densities: &mut [f32]) {
         self.ends.clear();
         self.near.clear();
@@ -98,39 +93,59 @@ impl List {
         squared: &mut Vec<f32>,
     ) -> f32 {
         let Search { x, kernel, .. } = search;
-        let begin = self.near.len();
-        squared.clear();
+        let placed = search.boundary.samples();
+        let (here, begin) = (x[i], self.near.len());
         let reach = kernel.support * kernel.support;
+        let most: usize = particles.iter().chain(samples).map(Range::len).sum();
+        self.near.resize(begin + most, 0);
+        squared.resize(most, 0.0);
+        let mut count = 0;
+        // Written without branches: a miss is overwritten by the next.
+        let mut take = |j: usize, other: Vec3A, other_is: bool| {
+            let r2 = (here - other).length_squared();
+            self.near[begin + count] = j as u32;
+            squared[count] = r2;
+            count += usize::from(r2 < reach && other_is);
+        };
         for stretch in particles {
             for (j, other) in stretch.clone().zip(&x[stretch.clone()]) {
-                let r2 = (x[i] - *other).length_squared();
-                if r2 < reach && i != j {
-                    self.near.push(j as u32);
-                    squared.push(r2);
-                }
+                take(j, *other, i != j);
             }
         }
-        let middle = self.near.len();
-        let placed = search.boundary.samples();
+        let among = count;
+        let mut take = |j: usize, other: Vec3A| {
+            let r2 = (here - other).length_squared();
+            self.near[begin + count] = j as u32;
+            squared[count] = r2;
+            count += usize::from(r2 < reach);
+        };
         for stretch in samples {
             for (j, sample) in stretch.clone().zip(&placed[stretch.clone()]) {
-                let r2 = (x[i] - sample.position).length_squared();
-                if r2 < reach {
-                    self.near.push(j as u32);
-                    squared.push(r2);
-                }
+                take(j, sample.position);
             }
         }
-        self.ends.push([middle as u32, self.near.len() as u32]);
-        let slopes = squared.iter().map(|r2| kernel.slope(*r2) * kernel.volume);
-        self.factor.extend(slopes);
-        let (among, walls) = squared.split_at(middle - begin);
-        let mut density = kernel.value(0.0) + among.iter().map(|r2| kernel.value(*r2)).sum::<f32>();
+        self.near.truncate(begin + count);
+        self.ends
+            .push([(begin + among) as u32, (begin + count) as u32]);
+        self.weigh(begin, &squared[..count], among, search)
+    }
+
+    /// Adds the factors of the neighbours from `begin` on; returns the relative density.
+    fn weigh(&mut self, begin: usize, squared: &[f32], among: usize, search: &Search) -> f32 {
+        let Search { kernel, .. } = search;
+        let placed = search.boundary.samples();
+        let mut density = kernel.value(0.0);
+        for r2 in &squared[..among] {
+            let (value, slope) = kernel.both(*r2);
+            density += value;
+            self.factor.push(slope * kernel.volume);
+        }
         density *= kernel.volume;
-        for (k, r2) in walls.iter().enumerate() {
-            let volume = placed[self.near[middle + k] as usize].volume;
-            density += volume * kernel.value(*r2);
-            self.factor[middle + k] *= volume / kernel.volume;
+        for (k, r2) in squared.iter().enumerate().skip(among) {
+            let volume = placed[self.near[begin + k] as usize].volume;
+            let (value, slope) = kernel.both(*r2);
+            density += volume * value;
+            self.factor.push(slope * volume);
         }
         density
     }

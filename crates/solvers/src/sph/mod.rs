@@ -30,6 +30,7 @@ use barchan_sim::state::State;
 use finish::{Finish, Notes};
 use glam::{DVec3, Vec3, Vec3A};
 use ihmsen::Prediction;
+use implicit::Sweep;
 use kernel::Kernel;
 use operator::Role;
 use rayon::prelude::*;
@@ -160,9 +161,9 @@ impl Sph {
         match self.settings.scheme {
             SphScheme::Ihmsen => Prediction::new(*kernel, dt).solve(work, self.settings.iterations),
             SphScheme::Implicit => {
-                for _ in 0..self.settings.iterations {
+                for _ in 1..self.settings.iterations {
                     work.move_by_stress(dt, own);
-                    work.relax(dt);
+                    work.relax(dt, Sweep::Other);
                 }
                 work.move_by_stress(dt, own);
             }
@@ -170,7 +171,11 @@ impl Sph {
         let share = (kernel.volume, dt);
         work.around()
             .reactions(&work.transfer, &work.grains, share, impulses);
-        work.differentiate();
+        // The last answer of the stresses is for the next step; its gradient is that of the final velocities.
+        match self.settings.scheme {
+            SphScheme::Ihmsen => work.differentiate(),
+            SphScheme::Implicit => work.relax(dt, Sweep::Last),
+        }
         work.note_shear(dt);
         match self.settings.scheme {
             SphScheme::Ihmsen => work.free.fill(Vec3A::ZERO),
@@ -237,13 +242,16 @@ impl Work {
         self.around().measure(&mut grains);
         self.grains = grains;
         let kick = Vec3A::from(gravity) * dt;
-        for (i, grain) in self.grains.iter_mut().enumerate() {
-            grain.gap = (self.density[i] - 1.0).min(0.0);
-            self.free[i] = match grain.role {
-                Role::Asleep => Vec3A::ZERO,
-                _ => self.v[i] + kick,
-            };
-        }
+        (&mut self.grains, &mut self.free, &self.v, &self.density)
+            .into_par_iter()
+            .with_min_len(lists::CHUNK)
+            .for_each(|(grain, free, v, density)| {
+                grain.gap = (density - 1.0).min(0.0);
+                *free = match grain.role {
+                    Role::Asleep => Vec3A::ZERO,
+                    _ => *v + kick,
+                };
+            });
         self.update_transfer();
     }
 

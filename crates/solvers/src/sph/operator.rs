@@ -23,6 +23,9 @@ const LEAST_DETERMINANT: f32 = 0.008;
 const MOST_SCALE: f32 = 2.0;
 const LEAST_SCALED_TRACE: f32 = 0.5;
 
+/// What a particle without neighbours resists with [1/m²].
+const LEAST_RESISTANCE: f32 = 1e-6;
+
 /// How a particle takes part in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
@@ -149,7 +152,8 @@ impl Around<'_> {
         grain.correction = correction;
         grain.lean = lean.into();
         let resistance = Sym3::of(&(l * squares * l)).trace() + (l * all).length_squared();
-        grain.compliance = resistance * grain.lightness;
+        // Alone, nothing resists; the least keeps what is divided by it finite.
+        grain.compliance = resistance.max(LEAST_RESISTANCE) * grain.lightness;
     }
 
     /// The forces per volume of `transfer` = σ L on each particle that is solved for, made into velocities by `take`.
@@ -303,4 +307,181 @@ fn invert(moment: &Sym3) -> Sym3 {
         return Sym3::of(&matrix.inverse());
     }
     Sym3::splat((3.0 / trace.max(LEAST_SCALED_TRACE)).min(MOST_SCALE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sph::boundary::Boundary;
+    use crate::sph::kernel::Kernel;
+    use crate::sph::lists::Search;
+    use barchan_base::cells::Cells;
+    use barchan_base::random::Random;
+    use barchan_sim::body::{Body, Form};
+    use barchan_sim::model::Model;
+    use barchan_sim::solids::Solids;
+    use glam::{Vec3, vec3a};
+    use std::sync::Arc;
+
+    struct Cloud {
+        x: Vec<Vec3A>,
+        lists: Vec<List>,
+        boundary: Boundary,
+        grains: Vec<Grain>,
+        kernel: Kernel,
+    }
+
+    /// A jittered block on a floor.
+    fn cloud() -> Cloud {
+        let random = Random::new(1, 2);
+        let kernel = Kernel::new(0.1);
+        let mut points = Vec::new();
+        for i in 0..6 * 6 * 6 {
+            let at = Vec3::new((i % 6) as f32, (i / 6 % 6) as f32 + 0.7, (i / 36) as f32);
+            points.push((at + (random.in_cube(i, 0) - 0.5) * 0.4) * kernel.spacing);
+        }
+        let mut cells = Cells::default();
+        cells.sort(&points, kernel.support);
+        let mut solids = Solids::default();
+        let mut model = Model::empty();
+        model.bodies.push(Body {
+            name: "floor".into(),
+            form: Form::Static(Arc::new(barchan_base::shape::Shape::HalfSpace {
+                normal: Vec3::Y,
+            })),
+            friction: 1.0,
+            restitution: None,
+        });
+        solids.place(&model, 0.0, 0.01).expect("a floor can be placed");
+        let mut boundary = Boundary::default();
+        boundary.place(&solids, &cells, &kernel);
+        let x: Vec<Vec3A> = cells
+            .order()
+            .iter()
+            .map(|i| points[*i as usize].into())
+            .collect();
+        let (mut lists, mut densities) = (Vec::new(), Vec::new());
+        let search = Search {
+            cells: &cells,
+            x: &x,
+            boundary: &boundary,
+            kernel,
+        };
+        search.fill(&mut lists, &mut densities);
+        let grain = Grain {
+            lightness: 1.0,
+            grip: 0.3,
+            ..Grain::default()
+        };
+        let mut cloud = Cloud {
+            grains: vec![grain; x.len()],
+            x,
+            lists,
+            boundary,
+            kernel,
+        };
+        let mut grains = std::mem::take(&mut cloud.grains);
+        cloud.around().measure(&mut grains);
+        cloud.grains = grains;
+        cloud
+    }
+
+    impl Cloud {
+        fn around(&self) -> Around<'_> {
+            Around {
+                x: &self.x,
+                lists: &self.lists,
+                samples: self.boundary.samples(),
+                drifts: &[],
+            }
+        }
+
+        fn gradient(&self, i: usize, velocities: &[Vec3A]) -> Mat3A {
+            let list = (&self.lists[i / CHUNK], i % CHUNK);
+            self.around().gradient(i, list, &self.grains[i], velocities)
+        }
+    }
+
+    fn noise(stream: u64, i: usize) -> Vec3A {
+        Vec3A::from(Random::new(9, stream).in_cube(i as u64, 0)) - 0.5
+    }
+
+    #[test]
+    fn linear_fields_are_differentiated_exactly() {
+        let mut cloud = cloud();
+        let slope = Mat3A::from_cols(vec3a(0.3, -1.0, 0.2), Vec3A::ZERO, vec3a(0.1, 0.0, -0.7));
+        // The floor stands still: the field vanishes on it.
+        let slope = Mat3A::from_cols(Vec3A::ZERO, slope.x_axis, Vec3A::ZERO);
+        let velocities: Vec<Vec3A> = cloud.x.iter().map(|x| slope * *x).collect();
+        cloud.grains.iter_mut().for_each(|grain| grain.grip = 1.0);
+        for i in 0..cloud.x.len() {
+            let error = cloud.gradient(i, &velocities) - slope;
+            let size = error.x_axis.length() + error.y_axis.length() + error.z_axis.length();
+            assert!(size < 1e-4, "{i}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_force_is_the_adjoint_of_the_gradient() {
+        let mut cloud = cloud();
+        let count = cloud.x.len();
+        let velocities: Vec<Vec3A> = (0..count).map(|i| noise(0, i)).collect();
+        let stress: Vec<Mat3A> = (0..count)
+            .map(|i| Sym3::of(&outer(noise(1, i), noise(2, i))).matrix())
+            .collect();
+        let transfer: Vec<Mat3A> = (0..count)
+            .map(|i| stress[i] * cloud.grains[i].correction.matrix())
+            .collect();
+        let mut grains = std::mem::take(&mut cloud.grains);
+        let mut forces = vec![Vec3A::ZERO; count];
+        let pressures = vec![0.0; count];
+        cloud
+            .around()
+            .push((&transfer, &pressures, 1.0), &mut grains, &mut forces, |_, _, push| push);
+        cloud.grains = grains; // with the grip that the walls had
+        let power: f64 = (0..count)
+            .map(|i| f64::from(velocities[i].dot(forces[i])))
+            .sum();
+        let work: f64 = (0..count)
+            .map(|i| {
+                let gradient = cloud.gradient(i, &velocities).to_cols_array();
+                let pairs = stress[i].to_cols_array().into_iter().zip(gradient);
+                pairs.map(|(a, b)| f64::from(a * b)).sum::<f64>()
+            })
+            .sum();
+        assert!((power + work).abs() < 1e-4 * work.abs(), "{power} {work}");
+    }
+
+    #[test]
+    fn what_particles_receive_the_floor_gives() {
+        let mut cloud = cloud();
+        let transfer: Vec<Mat3A> = (0..cloud.x.len())
+            .map(|i| outer(noise(3, i), noise(4, i)))
+            .collect();
+        let mut grains = std::mem::take(&mut cloud.grains);
+        let mut forces = vec![Vec3A::ZERO; transfer.len()];
+        let pressures = vec![0.0; transfer.len()];
+        cloud
+            .around()
+            .push((&transfer, &pressures, 1.0), &mut grains, &mut forces, |_, _, push| push);
+        let mut totals = [(DVec3::ZERO, DVec3::ZERO)];
+        let share = (cloud.kernel.volume, 1.0);
+        cloud.around().reactions(&transfer, &grains, share, &mut totals);
+        let sum: DVec3 = forces.iter().map(|force| force.as_dvec3()).sum();
+        let given = sum * f64::from(cloud.kernel.volume) + totals[0].0;
+        assert!(given.length() < 1e-4 * totals[0].0.length(), "{given}");
+    }
+
+    #[test]
+    fn full_surroundings_need_no_correction() {
+        let cloud = cloud();
+        let inside = |x: &Vec3A| x.min_element() > 0.15 && x.max_element() < 0.45;
+        let deep: Vec<usize> = (0..cloud.x.len()).filter(|i| inside(&cloud.x[*i])).collect();
+        assert!(!deep.is_empty());
+        for i in deep {
+            let correction = cloud.grains[i].correction;
+            let off = correction.plus(&Sym3::splat(-1.0)).norm();
+            assert!(off < 0.5, "{correction:?}");
+        }
+    }
 }

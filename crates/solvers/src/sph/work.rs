@@ -140,18 +140,25 @@ impl Work {
     /// Sorts out who moves, who dozes and who sleeps, by cell.
     pub fn assign_roles(&mut self, particles: &Particles) {
         let quiet = particles.extra[QUIET].entries::<f32>();
-        for cell in 0..self.cells.len() {
-            for place in self.cells.places(cell) {
-                let from = self.cells.order()[place] as usize;
-                self.grains[place].role = if quiet[from] < super::sleep::AFTER {
-                    Role::Awake
-                } else if self.solved[cell] {
-                    Role::Dozing
-                } else {
-                    Role::Asleep
-                };
-            }
-        }
+        let (cells, solved) = (&self.cells, &self.solved);
+        self.grains
+            .par_chunks_mut(CHUNK)
+            .enumerate()
+            .for_each(|(chunk, grains)| {
+                let mut cell = cells.cell_of(chunk * CHUNK);
+                for (k, grain) in grains.iter_mut().enumerate() {
+                    let place = chunk * CHUNK + k;
+                    while cells.places(cell).end <= place {
+                        cell += 1;
+                    }
+                    let still = quiet[cells.order()[place] as usize] >= super::sleep::AFTER;
+                    grain.role = match (still, solved[cell]) {
+                        (false, _) => Role::Awake,
+                        (true, true) => Role::Dozing,
+                        (true, false) => Role::Asleep,
+                    };
+                }
+            });
     }
 
     /// Finds all neighbours.
