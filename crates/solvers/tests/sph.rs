@@ -136,7 +136,10 @@ impl Sand {
         value: impl Fn(&Particles, usize) -> V,
     ) -> V {
         let count = self.state.particles.len();
-        (0..count).map(|i| value(&self.state.particles, i)).sum::<V>() / count as f32
+        (0..count)
+            .map(|i| value(&self.state.particles, i))
+            .sum::<V>()
+            / count as f32
     }
 }
 
@@ -290,10 +293,7 @@ fn sand_rides_an_accelerating_tray() {
 fn wet_sand_stands_and_flows_when_it_dries() {
     let mut model = model(30.0);
     let size = Vec3::new(0.06, 0.16, 0.06);
-    fill(
-        &mut model,
-        block(Vec3::new(-size.x, 0.0, -size.z), size),
-    );
+    fill(&mut model, block(Vec3::new(-size.x, 0.0, -size.z), size));
     model.bodies.push(body(wall(Vec3::Y, Vec3::ZERO), ROUGH));
     let everywhere = || Shape::Sphere { radius: 10.0 };
     let region = |wetness, from, until| Wet {
@@ -394,7 +394,10 @@ fn the_published_scheme_holds_a_heap_up() {
 
 fn digest(particles: &Particles) -> Vec<Vec<u8>> {
     let columns = particles.raw();
-    columns.into_iter().map(|(_, bytes)| bytes.to_vec()).collect()
+    columns
+        .into_iter()
+        .map(|(_, bytes)| bytes.to_vec())
+        .collect()
 }
 
 /// A heap that falls, spreads and partly sleeps beside a moving body.
@@ -411,7 +414,10 @@ fn lively() -> Model {
     model.bodies.push(body(wall(Vec3::Y, Vec3::ZERO), 0.6));
     let keys = [
         (0.0, Pose::new(Vec3::new(-0.3, 0.05, 0.0), Quat::IDENTITY)),
-        (1.0, Pose::new(Vec3::new(0.1, 0.05, 0.0), Quat::from_rotation_y(1.0))),
+        (
+            1.0,
+            Pose::new(Vec3::new(0.1, 0.05, 0.0), Quat::from_rotation_y(1.0)),
+        ),
     ];
     let ball = Shape::Sphere { radius: 0.05 };
     model.bodies.push(Body {
@@ -439,7 +445,10 @@ fn the_same_bytes_on_any_number_of_threads_and_after_a_restart() {
         })
     };
     let (one, solved) = run(1, false);
-    assert!(solved > 0.0 && solved < 580.0, "{solved} solved, none asleep");
+    assert!(
+        solved > 0.0 && solved < 580.0,
+        "{solved} solved, none asleep"
+    );
     assert!(one == run(2, false).0, "two threads differ");
     assert!(one == run(3, true).0, "three threads or a restart differ");
 }

@@ -114,10 +114,7 @@ fn model(particles: u64) -> Model {
     let sand = &PRESETS["dry-sand"];
     let height = SPACING * (particles as f32 / 4.0).cbrt();
     let half = Vec3::new(height, 0.5 * height, height);
-    let block = Shape::Cuboid { half }.placed(
-        Pose::new(Vec3::Y * half.y, Quat::IDENTITY),
-        1.0,
-    );
+    let block = Shape::Cuboid { half }.placed(Pose::new(Vec3::Y * half.y, Quat::IDENTITY), 1.0);
     let mut model = Model::empty();
     model.resolution = SPACING;
     model.spacing = SPACING;

@@ -51,7 +51,7 @@ pub struct Placed {
 }
 
 impl Boundary {
-    /// Places the samples that particles in `cells` of edge `kernel.support` can meet.
+    /// Places the samples that particles in `cells` of edge `kernel.reach` can meet.
     pub fn place(&mut self, solids: &Solids, cells: &Cells, kernel: &Kernel) {
         self.forget_changed(solids);
         self.find_wanted(solids, cells, kernel);
@@ -66,7 +66,7 @@ impl Boundary {
                 self.loose.push(placed);
             }
         }
-        self.cells.sort(&self.points, kernel.support);
+        self.cells.sort(&self.points, kernel.reach);
         self.placed.clear();
         let order = self.cells.order().iter();
         self.placed.extend(order.map(|i| self.loose[*i as usize]));
@@ -90,7 +90,10 @@ impl Boundary {
         self.shapes.resize(solids.all().len(), None);
         for (body, (known, solid)) in self.shapes.iter_mut().zip(solids.all()).enumerate() {
             let shape = solid.shape_at_start();
-            if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, shape)) {
+            if !known
+                .as_ref()
+                .is_some_and(|known| Arc::ptr_eq(known, shape))
+            {
                 self.blocks.retain(|key, _| key.0 != body as u32);
                 *known = Some(shape.clone());
             }
@@ -154,9 +157,9 @@ fn add_blocks(
     kernel: &Kernel,
     wanted: &mut Vec<(u32, IVec3)>,
 ) {
-    let middle = (at.as_vec3() + 0.5) * kernel.support;
+    let middle = (at.as_vec3() + 0.5) * kernel.reach;
     // From the middle of the cell to its corner, and from there to the end of the kernel.
-    let reach = (0.8661 + 1.0) * kernel.support;
+    let reach = (0.8661 + 1.0) * kernel.reach;
     if solid.bounds().distance_squared(middle) > reach * reach {
         return;
     }

@@ -162,7 +162,9 @@ impl Prediction {
         let friction = sigma.deviator().matrix() * g;
         let closing = (pair.free[i] - sample.velocity).dot(way).min(0.0);
         let soft = way.length_squared() + SOFTENING * self.kernel.support.powi(2);
-        let viscous = g * (self.viscous(WALL_VISCOSITY * sample.friction.min(1.0)) * closing / (soft * grain.lightness));
+        let viscous = g
+            * (self.viscous(WALL_VISCOSITY * sample.friction.min(1.0)) * closing
+                / (soft * grain.lightness));
         let larger = if viscous.length_squared() > friction.length_squared() {
             viscous
         } else {

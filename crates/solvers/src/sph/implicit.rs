@@ -34,7 +34,9 @@ impl Work {
             .zip(&self.grains)
             .zip(&self.pressure)
             .with_min_len(CHUNK)
-            .for_each(|((transfer, grain), pressure)| *transfer = stress_transfer(grain, *pressure));
+            .for_each(|((transfer, grain), pressure)| {
+                *transfer = stress_transfer(grain, *pressure)
+            });
     }
 
     /// Velocities from the free ones and the stresses; `own` is a particle's weight in the mean pressure.

@@ -2,6 +2,9 @@
 
 /// The support over the spacing.
 pub const SUPPORT: f32 = 2.0;
+/// Pairs further apart than this many spacings are left out: the kernel has a thousandth of its weight there, and the
+/// last twentieth of the radius a seventh of the pairs.
+const REACH: f32 = 1.9;
 
 /// The kernel for one spacing.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +13,8 @@ pub struct Kernel {
     pub spacing: f32,
     /// Where the kernel ends [m].
     pub support: f32,
+    /// How far particles look for each other [m].
+    pub reach: f32,
     /// Volume [m³] of one particle: a lattice of them has density one.
     pub volume: f32,
     inverse: f32,
@@ -22,6 +27,7 @@ impl Kernel {
         let mut kernel = Self {
             spacing,
             support: SUPPORT * spacing,
+            reach: REACH * spacing,
             volume: 0.0,
             inverse: 1.0 / spacing,
             scale: 1.0 / (std::f32::consts::PI * spacing.powi(3)),

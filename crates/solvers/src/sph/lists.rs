@@ -69,7 +69,7 @@ impl List {
         self.ends.clear();
         self.near.clear();
         self.factor.clear();
-        let mut squared = Vec::new();
+        let mut found = Found::default();
         let mut cursors = (Cursor::default(), Cursor::default());
         let mut place = range.start;
         while place < range.end {
@@ -78,76 +78,118 @@ impl List {
             let around = search.around(at, &mut cursors);
             let end = search.cells.places(cell).end.min(range.end);
             for i in place..end {
-                densities[i - range.start] = self.find(i, search, &around, &mut squared);
+                found.search(i, search, &around);
+                self.near.extend_from_slice(&found.near[..found.count]);
+                let ends = [found.count - found.among, 0].map(|after| self.near.len() - after);
+                self.ends.push(ends.map(|end| end as u32));
+                densities[i - range.start] = found.weigh(search);
+                self.factor.extend_from_slice(&found.factor[..found.count]);
             }
             place = end;
         }
+        give_back(&mut self.near);
+        give_back(&mut self.factor);
     }
+}
 
-    /// Finds the neighbours of particle `i`; returns its relative density.
-    fn find(
-        &mut self,
-        i: usize,
-        search: &Search,
-        (particles, samples): &Around,
-        squared: &mut Vec<f32>,
-    ) -> f32 {
-        let Search { x, kernel, .. } = search;
-        let placed = search.boundary.samples();
-        let (here, begin) = (x[i], self.near.len());
-        let reach = kernel.support * kernel.support;
+/// Lets go of memory far beyond what a list needs; growing doubles it.
+fn give_back<T>(list: &mut Vec<T>) {
+    if list.capacity() > list.len() + list.len() / 4 {
+        list.shrink_to(list.len() + list.len() / 10);
+    }
+}
+
+/// Candidates looked at in one go.
+const BATCH: usize = 64;
+
+/// The neighbours of one particle while they are searched.
+#[derive(Default)]
+struct Found {
+    near: Vec<u32>,
+    squared: Vec<f32>,
+    value: Vec<f32>,
+    factor: Vec<f32>,
+    /// How many are particles, and how many there are.
+    among: usize,
+    count: usize,
+}
+
+impl Found {
+    fn search(&mut self, i: usize, search: &Search, (particles, samples): &Around) {
         let most: usize = particles.iter().chain(samples).map(Range::len).sum();
-        self.near.resize(begin + most, 0);
-        squared.resize(most, 0.0);
-        let mut count = 0;
-        // Written without branches: a miss is overwritten by the next.
-        let mut take = |j: usize, other: Vec3A, other_is: bool| {
-            let r2 = (here - other).length_squared();
-            self.near[begin + count] = j as u32;
-            squared[count] = r2;
-            count += usize::from(r2 < reach && other_is);
-        };
+        if self.near.len() < most {
+            for floats in [&mut self.squared, &mut self.value, &mut self.factor] {
+                floats.resize(most, 0.0);
+            }
+            self.near.resize(most, 0);
+        }
+        let here = search.x[i];
+        let reach = search.kernel.reach * search.kernel.reach;
+        self.count = 0;
         for stretch in particles {
-            for (j, other) in stretch.clone().zip(&x[stretch.clone()]) {
-                take(j, *other, i != j);
+            for begin in stretch.clone().step_by(BATCH) {
+                let batch = begin..(begin + BATCH).min(stretch.end);
+                self.take(batch, i, here, (search.axes, reach));
             }
         }
-        let among = count;
-        let mut take = |j: usize, other: Vec3A| {
-            let r2 = (here - other).length_squared();
-            self.near[begin + count] = j as u32;
-            squared[count] = r2;
-            count += usize::from(r2 < reach);
-        };
+        self.among = self.count;
+        let placed = search.boundary.samples();
         for stretch in samples {
             for (j, sample) in stretch.clone().zip(&placed[stretch.clone()]) {
-                take(j, sample.position);
+                let squared = (here - sample.position).length_squared();
+                self.near[self.count] = j as u32;
+                self.squared[self.count] = squared;
+                self.count += usize::from(squared < reach);
             }
         }
-        self.near.truncate(begin + count);
-        self.ends
-            .push([(begin + among) as u32, (begin + count) as u32]);
-        self.weigh(begin, &squared[..count], among, search)
     }
 
-    /// Adds the factors of the neighbours from `begin` on; returns the relative density.
-    fn weigh(&mut self, begin: usize, squared: &[f32], among: usize, search: &Search) -> f32 {
-        let Search { kernel, .. } = search;
+    /// Takes the near ones of a batch of particles; written so that distances are measured side by side and a miss is
+    /// overwritten by the next.
+    #[inline]
+    fn take(
+        &mut self,
+        batch: Range<usize>,
+        i: usize,
+        here: Vec3A,
+        (axes, reach): (&[Vec<f32>; 3], f32),
+    ) {
+        let mut squared = [0.0f32; BATCH];
+        let [xs, ys, zs] = axes.each_ref().map(|axis| &axis[batch.clone()]);
+        for (((squared, x), y), z) in squared.iter_mut().zip(xs).zip(ys).zip(zs) {
+            let (x, y, z) = (x - here.x, y - here.y, z - here.z);
+            *squared = x * x + y * y + z * z;
+        }
+        let room = batch.len();
+        let (near, kept) = (
+            &mut self.near[self.count..self.count + room],
+            &mut self.squared[self.count..self.count + room],
+        );
+        let mut count = 0;
+        for (j, squared) in batch.zip(squared) {
+            near[count] = j as u32;
+            kept[count] = squared;
+            count += usize::from(squared < reach && j != i);
+        }
+        self.count += count;
+    }
+
+    /// Finds the factors; returns the relative density.
+    fn weigh(&mut self, search: &Search) -> f32 {
+        let kernel = &search.kernel;
+        let pairs = self.value.iter_mut().zip(&mut self.factor);
+        for ((value, factor), squared) in pairs.zip(&self.squared[..self.count]) {
+            let (height, slope) = kernel.both(*squared);
+            *value = height * kernel.volume;
+            *factor = slope * kernel.volume;
+        }
         let placed = search.boundary.samples();
-        let mut density = kernel.value(0.0);
-        for r2 in &squared[..among] {
-            let (value, slope) = kernel.both(*r2);
-            density += value;
-            self.factor.push(slope * kernel.volume);
+        for k in self.among..self.count {
+            let share = placed[self.near[k] as usize].volume / kernel.volume;
+            self.value[k] *= share;
+            self.factor[k] *= share;
         }
-        density *= kernel.volume;
-        for (k, r2) in squared.iter().enumerate().skip(among) {
-            let volume = placed[self.near[begin + k] as usize].volume;
-            let (value, slope) = kernel.both(*r2);
-            density += volume * value;
-            self.factor.push(slope * volume);
-        }
-        density
+        self.value[..self.count].iter().sum::<f32>() + kernel.value(0.0) * kernel.volume
     }
 }
 
@@ -159,9 +201,11 @@ pub struct Search<'a> {
     pub cells: &'a Cells,
     /// Their places, in the order of the cells.
     pub x: &'a [Vec3A],
+    /// The same, axis by axis.
+    pub axes: &'a [Vec<f32>; 3],
     /// The bodies.
     pub boundary: &'a Boundary,
-    /// The kernel; its support is the edge of the cells.
+    /// The kernel; its reach is the edge of the cells.
     pub kernel: Kernel,
 }
 

@@ -63,10 +63,6 @@ const LONGEST_FALL: f64 = 0.022;
 const LONGEST_WAY: f64 = 0.3;
 /// Part of the velocity that no gradient sees, taken out in a step.
 const FILTER: f32 = 0.064;
-
-pub(crate) fn knob(name: &str, default: f32) -> f32 {
-    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
-}
 /// Speed [m/s] that artificial viscosity spreads with, and the most that it may take out in a step.
 const SIGNAL_SPEED: f32 = 10.0;
 const MOST_DRAG: f32 = 0.25;
@@ -111,7 +107,7 @@ impl Solver for Sph {
             ..
         } = state;
         let work = &mut self.work;
-        work.cells.sort(&particles.position, kernel.support);
+        work.cells.sort(&particles.position, kernel.reach);
         let soaking = Soaking::at(model, clock.time());
         if work.let_sleep(particles, (solids, &soaking), &kernel) {
             return Ok(all_asleep(solids.all().len()));
@@ -181,7 +177,7 @@ impl Sph {
             SphScheme::Ihmsen => work.free.fill(Vec3A::ZERO),
             SphScheme::Implicit => {
                 let drag = (SIGNAL_SPEED * dt / kernel.support).min(MOST_DRAG);
-                work.filter((knob("HG", FILTER), drag), own);
+                work.filter((FILTER, drag), own);
                 work.find_repairs(kernel.spacing);
             }
         }

@@ -61,10 +61,33 @@ pub struct Grain {
     pub viscosity: f32,
     /// Inverse of the density [m³/kg].
     pub lightness: f32,
-    /// How well walls hold it, from 0 to 1.
-    pub grip: f32,
+    /// How well the bodies that it touches hold it.
+    pub hold: Hold,
     /// How it takes part.
     pub role: Role,
+}
+
+/// How well bodies hold a particle, from 0 to 1: the first that it touches, and all others together.
+#[derive(Clone, Copy, Debug)]
+pub struct Hold {
+    first: u32,
+    grips: [f32; 2],
+}
+
+impl Default for Hold {
+    fn default() -> Self {
+        Self {
+            first: u32::MAX,
+            grips: [1.0; 2],
+        }
+    }
+}
+
+impl Hold {
+    #[inline]
+    fn by(&self, body: u32) -> f32 {
+        self.grips[usize::from(body != self.first)]
+    }
 }
 
 /// How a body's velocity has changed within the step.
@@ -188,37 +211,55 @@ impl Around<'_> {
                     if !list.samples(k).is_empty() {
                         // Next to a wall the first row carries more than the second: its own load counts.
                         grain.load = pressures[i];
-                        let (normal, sliding, friction) = self.wall(i, (list, k), own);
-                        grain.grip = grip(normal, sliding, friction);
-                        push += self.push_of_walls(i, (list, k), own, grain.grip);
+                        grain.hold = self.hold(i, (list, k), own);
+                        push += self.push_of_walls(i, (list, k), own, &grain.hold);
                     }
                     *velocity = take(i, grain, push);
                 }
             });
     }
 
-    /// What walls would give to particle `i` if they held it: normal force, tangential force, friction coefficient.
-    fn wall(&self, i: usize, (list, k): (&List, usize), own: &Mat3A) -> (f32, f32, f32) {
-        let (mut normal, mut sliding) = (0.0, Vec3A::ZERO);
-        let (mut friction, mut weight) = (0.0, 0.0);
+    /// How well bodies hold particle `i`: fully below the Coulomb limit of what they would give it if they did.
+    fn hold(&self, i: usize, (list, k): (&List, usize), own: &Mat3A) -> Hold {
+        let mut hold = Hold::default();
+        let mut walls = [(0.0f32, Vec3A::ZERO, 0.0f32, f32::MIN_POSITIVE); 2];
         for (b, factor) in list.samples(k).iter() {
             let sample = &self.samples[b];
+            if hold.first == u32::MAX {
+                hold.first = sample.body;
+            }
+            let (normal, sliding, friction, weight) =
+                &mut walls[usize::from(sample.body != hold.first)];
             let force = *own * ((self.x[i] - sample.position) * factor);
             let along = sample.normal.dot(force);
-            normal += along.abs();
-            sliding += force - sample.normal * along;
-            friction -= sample.friction * factor;
-            weight -= factor;
+            *normal += along.abs();
+            *sliding += force - sample.normal * along;
+            *friction -= sample.friction * factor;
+            *weight -= factor;
         }
-        (normal, sliding.length(), friction / weight.max(f32::MIN_POSITIVE))
+        hold.grips = walls.map(|(normal, sliding, friction, weight)| {
+            let (limit, sliding) = (friction / weight * normal, sliding.length());
+            if sliding > limit {
+                limit / sliding
+            } else {
+                1.0
+            }
+        });
+        hold
     }
 
-    fn push_of_walls(&self, i: usize, (list, k): (&List, usize), own: &Mat3A, grip: f32) -> Vec3A {
+    fn push_of_walls(
+        &self,
+        i: usize,
+        (list, k): (&List, usize),
+        own: &Mat3A,
+        hold: &Hold,
+    ) -> Vec3A {
         let mut push = Vec3A::ZERO;
         for (b, factor) in list.samples(k).iter() {
             let sample = &self.samples[b];
             let force = *own * ((self.x[i] - sample.position) * factor);
-            push += sample.gripped(force, grip);
+            push += sample.gripped(force, hold.by(sample.body));
         }
         push
     }
@@ -248,7 +289,8 @@ impl Around<'_> {
                     for (b, factor) in list.samples(k).iter() {
                         let sample = &self.samples[b];
                         let force = transfer[i] * ((self.x[i] - sample.position) * factor);
-                        let force = sample.gripped(force, grain.grip).as_dvec3() * scale;
+                        let grip = grain.hold.by(sample.body);
+                        let force = sample.gripped(force, grip).as_dvec3() * scale;
                         let sum = &mut sums[sample.body as usize];
                         sum.0 += force;
                         sum.1 += sample.position.as_dvec3().cross(force);
@@ -286,17 +328,11 @@ impl Around<'_> {
         for (b, factor) in list.samples(k).iter() {
             let sample = &self.samples[b];
             let g = (here - sample.position) * factor;
-            let change = sample.gripped(sample.velocity_now(self.drifts) - own, grain.grip);
-            sum += outer(change, g);
+            let change = sample.velocity_now(self.drifts) - own;
+            sum += outer(sample.gripped(change, grain.hold.by(sample.body)), g);
         }
         sum * grain.correction.matrix()
     }
-}
-
-/// How well a wall of this friction holds: fully below its Coulomb limit.
-fn grip(normal: f32, sliding: f32, friction: f32) -> f32 {
-    let limit = friction * normal;
-    if sliding > limit { limit / sliding } else { 1.0 }
 }
 
 fn invert(moment: &Sym3) -> Sym3 {
@@ -341,7 +377,7 @@ mod tests {
             points.push((at + (random.in_cube(i, 0) - 0.5) * 0.4) * kernel.spacing);
         }
         let mut cells = Cells::default();
-        cells.sort(&points, kernel.support);
+        cells.sort(&points, kernel.reach);
         let mut solids = Solids::default();
         let mut model = Model::empty();
         model.bodies.push(Body {
@@ -349,10 +385,12 @@ mod tests {
             form: Form::Static(Arc::new(barchan_base::shape::Shape::HalfSpace {
                 normal: Vec3::Y,
             })),
-            friction: 1.0,
+            friction: 0.3,
             restitution: None,
         });
-        solids.place(&model, 0.0, 0.01).expect("a floor can be placed");
+        solids
+            .place(&model, 0.0, 0.01)
+            .expect("a floor can be placed");
         let mut boundary = Boundary::default();
         boundary.place(&solids, &cells, &kernel);
         let x: Vec<Vec3A> = cells
@@ -361,16 +399,17 @@ mod tests {
             .map(|i| points[*i as usize].into())
             .collect();
         let (mut lists, mut densities) = (Vec::new(), Vec::new());
+        let axes = [0, 1, 2].map(|axis| x.iter().map(|x| x[axis]).collect());
         let search = Search {
             cells: &cells,
             x: &x,
+            axes: &axes,
             boundary: &boundary,
             kernel,
         };
         search.fill(&mut lists, &mut densities);
         let grain = Grain {
             lightness: 1.0,
-            grip: 0.3,
             ..Grain::default()
         };
         let mut cloud = Cloud {
@@ -408,12 +447,11 @@ mod tests {
 
     #[test]
     fn linear_fields_are_differentiated_exactly() {
-        let mut cloud = cloud();
+        let cloud = cloud();
         let slope = Mat3A::from_cols(vec3a(0.3, -1.0, 0.2), Vec3A::ZERO, vec3a(0.1, 0.0, -0.7));
         // The floor stands still: the field vanishes on it.
         let slope = Mat3A::from_cols(Vec3A::ZERO, slope.x_axis, Vec3A::ZERO);
         let velocities: Vec<Vec3A> = cloud.x.iter().map(|x| slope * *x).collect();
-        cloud.grains.iter_mut().for_each(|grain| grain.grip = 1.0);
         for i in 0..cloud.x.len() {
             let error = cloud.gradient(i, &velocities) - slope;
             let size = error.x_axis.length() + error.y_axis.length() + error.z_axis.length();
@@ -435,9 +473,12 @@ mod tests {
         let mut grains = std::mem::take(&mut cloud.grains);
         let mut forces = vec![Vec3A::ZERO; count];
         let pressures = vec![0.0; count];
-        cloud
-            .around()
-            .push((&transfer, &pressures, 1.0), &mut grains, &mut forces, |_, _, push| push);
+        cloud.around().push(
+            (&transfer, &pressures, 1.0),
+            &mut grains,
+            &mut forces,
+            |_, _, push| push,
+        );
         cloud.grains = grains; // with the grip that the walls had
         let power: f64 = (0..count)
             .map(|i| f64::from(velocities[i].dot(forces[i])))
@@ -461,12 +502,17 @@ mod tests {
         let mut grains = std::mem::take(&mut cloud.grains);
         let mut forces = vec![Vec3A::ZERO; transfer.len()];
         let pressures = vec![0.0; transfer.len()];
-        cloud
-            .around()
-            .push((&transfer, &pressures, 1.0), &mut grains, &mut forces, |_, _, push| push);
+        cloud.around().push(
+            (&transfer, &pressures, 1.0),
+            &mut grains,
+            &mut forces,
+            |_, _, push| push,
+        );
         let mut totals = [(DVec3::ZERO, DVec3::ZERO)];
         let share = (cloud.kernel.volume, 1.0);
-        cloud.around().reactions(&transfer, &grains, share, &mut totals);
+        cloud
+            .around()
+            .reactions(&transfer, &grains, share, &mut totals);
         let sum: DVec3 = forces.iter().map(|force| force.as_dvec3()).sum();
         let given = sum * f64::from(cloud.kernel.volume) + totals[0].0;
         assert!(given.length() < 1e-4 * totals[0].0.length(), "{given}");
@@ -476,7 +522,9 @@ mod tests {
     fn full_surroundings_need_no_correction() {
         let cloud = cloud();
         let inside = |x: &Vec3A| x.min_element() > 0.15 && x.max_element() < 0.45;
-        let deep: Vec<usize> = (0..cloud.x.len()).filter(|i| inside(&cloud.x[*i])).collect();
+        let deep: Vec<usize> = (0..cloud.x.len())
+            .filter(|i| inside(&cloud.x[*i]))
+            .collect();
         assert!(!deep.is_empty());
         for i in deep {
             let correction = cloud.grains[i].correction;

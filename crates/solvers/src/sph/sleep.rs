@@ -111,9 +111,9 @@ impl Work {
         kernel: &Kernel,
     ) {
         let (cells, quiet) = (&self.cells, particles.extra[QUIET].entries::<f32>());
-        let reach = (0.8661 + 1.0) * kernel.support;
+        let reach = (0.8661 + 1.0) * kernel.reach;
         let near_moving = |cell: usize| {
-            let middle = (cells.coordinates(cell).as_vec3() + 0.5) * kernel.support;
+            let middle = (cells.coordinates(cell).as_vec3() + 0.5) * kernel.reach;
             solids.all().iter().any(|solid| {
                 solid.moves()
                     && solid.bounds().distance_squared(middle) < reach * reach

@@ -109,7 +109,12 @@ mod tests {
     fn matrices_and_tensors_agree() {
         let s = sample();
         assert_eq!(Sym3::of(&s.matrix()), s);
-        let squares = s.matrix().to_cols_array().iter().map(|v| v * v).sum::<f32>();
+        let squares = s
+            .matrix()
+            .to_cols_array()
+            .iter()
+            .map(|v| v * v)
+            .sum::<f32>();
         assert!((s.norm() - squares.sqrt()).abs() < 1e-6);
         assert!(s.plus(&Sym3::splat(3.0)).deviator().trace().abs() < 1e-6);
     }

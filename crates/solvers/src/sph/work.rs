@@ -5,8 +5,8 @@ use super::kernel::Kernel;
 use super::lists::{CHUNK, List, Search};
 use super::operator::{Around, Drift, Grain, Role};
 use super::tensor::Sym3;
-use crate::material::friction::inertial;
 use super::{PRESSURE, QUIET, SHEAR, SHEAR_RATE, STRESS};
+use crate::material::friction::inertial;
 use barchan_base::cells::Cells;
 use barchan_sim::model::Model;
 use barchan_sim::scene::SphLaw;
@@ -25,6 +25,8 @@ pub struct Work {
     pub lists: Vec<List>,
     /// Places.
     pub x: Vec<Vec3A>,
+    /// The same, axis by axis.
+    pub axes: [Vec<f32>; 3],
     /// Velocities as they are solved for.
     pub v: Vec<Vec3A>,
     /// Velocities before pressure and friction.
@@ -114,9 +116,8 @@ impl Work {
             self.pressure.par_chunks_mut(CHUNK),
             self.grains.par_chunks_mut(CHUNK),
         );
-        own.into_par_iter()
-            .zip(order.par_chunks(CHUNK))
-            .for_each(|((x, v, pressure, grains), order)| {
+        own.into_par_iter().zip(order.par_chunks(CHUNK)).for_each(
+            |((x, v, pressure, grains), order)| {
                 for (k, from) in order.iter().enumerate() {
                     let from = *from as usize;
                     x[k] = particles.position[from].into();
@@ -125,7 +126,8 @@ impl Work {
                     let law = &laws[particles.material[from] as usize];
                     grains[k] = columns.grain(from, law, pressure[k]);
                 }
-            });
+            },
+        );
     }
 
     /// Finds the sorted place of each of `count` particles.
@@ -163,9 +165,14 @@ impl Work {
 
     /// Finds all neighbours.
     pub fn search(&mut self, kernel: Kernel) {
+        for (axis, values) in self.axes.iter_mut().enumerate() {
+            values.clear();
+            values.par_extend(self.x.par_iter().map(|x| x[axis]));
+        }
         let search = Search {
             cells: &self.cells,
             x: &self.x,
+            axes: &self.axes,
             boundary: &self.boundary,
             kernel,
         };
@@ -207,7 +214,6 @@ impl<'a> Columns<'a> {
             cohesion: law.cohesion + wetness * law.wet.0,
             viscosity: wetness * law.wet.1,
             lightness: 1.0 / law.density,
-            grip: 1.0,
             ..Grain::default()
         }
     }
