@@ -1,4 +1,5 @@
-//! Points on the surface of a shape, about one spacing apart, block by block: only what is near has to be sampled.
+//! Points on the surface of a shape or a little below it, about one spacing apart, block by block: only what is near has
+//! to be sampled.
 //!
 //! Nodes of a lattice near the surface are projected onto it and thinned, those on the coarser lattice and nearest to
 //! the surface first. A block's points follow from the shape and the block alone, whichever blocks were asked for before.
@@ -15,6 +16,8 @@ const MARGIN: i32 = 3;
 const APART: f32 = 0.8;
 /// Nodes further from the surface than this many spacings are not projected.
 const NEAR: f32 = 0.5;
+/// Where the solid is thinner than this many insets, points lie on its surface.
+const THIN: f32 = 0.6;
 /// Where a projection ends over the spacing from the surface it has not found it.
 const FOUND: f32 = 0.02;
 
@@ -34,16 +37,17 @@ pub fn block_at(point: Vec3, spacing: f32) -> IVec3 {
     (point / (BLOCK as f32 * spacing)).floor().as_ivec3()
 }
 
-/// Points on the surface of `shape` in a block and its margin, `spacing` [m] apart.
-pub fn block(shape: &Shape, spacing: f32, block: IVec3) -> Vec<ShellPoint> {
+/// Points `inset` [m] below the surface of `shape`, or on it where it is too thin, in a block and its margin, `spacing` [m]
+/// apart.
+pub fn block(shape: &Shape, (spacing, inset): (f32, f32), block: IVec3) -> Vec<ShellPoint> {
     let corner = block.as_vec3() * BLOCK as f32 * spacing;
     let middle = corner + 0.5 * BLOCK as f32 * spacing;
     // Half the diagonal of the block with its margin.
-    let reach = 0.8661 * (BLOCK + 2 * MARGIN) as f32 * spacing;
+    let reach = 0.8661 * (BLOCK + 2 * MARGIN) as f32 * spacing + inset;
     if shape.is_beyond(middle, reach) || shape.distance(middle) < -reach {
         return Vec::new();
     }
-    let mut candidates = candidates(shape, spacing, corner);
+    let mut candidates = candidates(shape, (spacing, inset), corner);
     candidates.sort_by_key(|(priority, _)| *priority);
     thin(candidates.into_iter().map(|(_, point)| point), spacing)
         .into_iter()
@@ -57,7 +61,11 @@ pub fn block(shape: &Shape, spacing: f32, block: IVec3) -> Vec<ShellPoint> {
 type Priority = (bool, u32, u64);
 
 /// Projected nodes with their priority: those of the whole lattice first, then nearer ones, then by chance.
-fn candidates(shape: &Shape, spacing: f32, corner: Vec3) -> Vec<(Priority, ShellPoint)> {
+fn candidates(
+    shape: &Shape,
+    (spacing, inset): (f32, f32),
+    corner: Vec3,
+) -> Vec<(Priority, ShellPoint)> {
     let random = Random::new(0, 0);
     let mut found = Vec::new();
     // Halves of spacings.
@@ -72,7 +80,7 @@ fn candidates(shape: &Shape, spacing: f32, corner: Vec3) -> Vec<(Priority, Shell
         for fine in lattice(4) {
             let node = coarse * 4 + fine;
             let start = place(node);
-            let Some((point, off)) = project(shape, start, spacing) else {
+            let Some((point, off)) = project(shape, start, (spacing, inset)) else {
                 continue;
             };
             let odd = (first + node).to_array().iter().any(|c| c % 2 != 0);
@@ -87,31 +95,33 @@ fn lattice(edge: i32) -> impl Iterator<Item = IVec3> {
     (0..edge.pow(3)).map(move |i| IVec3::new(i % edge, i / edge % edge, i / edge / edge))
 }
 
-/// The surface point below a node and how many spacings away it was; `None` where it is not near.
-fn project(shape: &Shape, start: Vec3, spacing: f32) -> Option<(ShellPoint, f32)> {
-    let mut surface = shape.surface(start);
-    let off = surface.distance.abs() / spacing;
-    if off > NEAR {
-        return None;
-    }
-    let mut position = start;
-    // The distance of combined shapes is a bound, so one move may fall short; a few do not.
-    for _ in 0..4 {
-        position -= surface.normal * surface.distance;
-        surface = shape.surface(position);
-        if surface.distance.abs() < FOUND * spacing {
-            let normal = surface.normal;
-            return Some((
-                ShellPoint {
-                    position,
-                    normal,
-                    own: false,
-                },
-                off,
-            ));
+/// The point near a node and how many spacings away it was; `None` where there is none near.
+fn project(shape: &Shape, start: Vec3, (spacing, inset): (f32, f32)) -> Option<(ShellPoint, f32)> {
+    let onto = |depth: f32| -> Option<(ShellPoint, f32)> {
+        let mut surface = shape.surface(start);
+        let off = (surface.distance + depth).abs() / spacing;
+        if off > NEAR {
+            return None;
         }
-    }
-    None
+        let mut position = start;
+        // The distance of combined shapes is a bound, so one move may fall short; a few do not.
+        for _ in 0..4 {
+            position -= surface.normal * (surface.distance + depth);
+            surface = shape.surface(position);
+            if (surface.distance + depth).abs() < FOUND * spacing {
+                let point = ShellPoint {
+                    position,
+                    normal: surface.normal,
+                    own: false,
+                };
+                return Some((point, off));
+            }
+        }
+        None
+    };
+    let thin =
+        |point: &ShellPoint| shape.distance(point.position - point.normal * inset) > -THIN * inset;
+    onto(inset).or_else(|| onto(0.0).filter(|(point, _)| inset > 0.0 && thin(point)))
 }
 
 /// Takes points in order, leaving out those too near to one taken before.
@@ -144,10 +154,10 @@ mod tests {
 
     const SPACING: f32 = 0.1;
 
-    fn sampled(shape: &Shape) -> Vec<Vec3> {
+    fn sampled(shape: &Shape, inset: f32) -> Vec<Vec3> {
         lattice(6)
             .map(|at| at - 3)
-            .flat_map(|at| block(shape, SPACING, at))
+            .flat_map(|at| block(shape, (SPACING, inset), at))
             .filter(|point| point.own)
             .map(|point| point.position)
             .collect()
@@ -179,7 +189,7 @@ mod tests {
     #[test]
     fn samples_lie_on_the_surface_and_leave_no_holes() {
         for (name, shape) in solids() {
-            let points = sampled(&shape);
+            let points = sampled(&shape, 0.0);
             for point in &points {
                 assert!(
                     shape.distance(*point).abs() < FOUND * SPACING,
@@ -207,7 +217,7 @@ mod tests {
     #[test]
     fn blocks_agree_where_they_meet() {
         for (name, shape) in solids() {
-            let points = sampled(&shape);
+            let points = sampled(&shape, 0.0);
             let mut close = 0;
             for (i, a) in points.iter().enumerate() {
                 close += points[..i]
@@ -226,8 +236,22 @@ mod tests {
     #[test]
     fn a_flat_ground_is_a_square_lattice() {
         let ground = Shape::HalfSpace { normal: Vec3::Y };
-        let points = block(&ground, SPACING, IVec3::new(2, 0, -5));
+        let points = block(&ground, (SPACING, 0.0), IVec3::new(2, 0, -5));
         assert_eq!(points.iter().filter(|point| point.own).count(), 64);
-        assert!(block(&ground, SPACING, IVec3::new(0, 3, 0)).is_empty());
+        assert!(block(&ground, (SPACING, 0.0), IVec3::new(0, 3, 0)).is_empty());
+    }
+
+    #[test]
+    fn points_lie_below_the_surface_unless_it_is_thin() {
+        let inset = 0.5 * SPACING;
+        for (name, shape) in solids() {
+            let points = sampled(&shape, inset);
+            assert!(points.len() > 500, "{name}: {}", points.len());
+            let depth = if name.contains("plate") { 0.0 } else { inset };
+            for point in points {
+                let off = shape.distance(point) + depth;
+                assert!(off.abs() < 2.0 * FOUND * SPACING, "{name}: {off}");
+            }
+        }
     }
 }

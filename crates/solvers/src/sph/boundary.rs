@@ -11,6 +11,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// How many spacings samples lie below the surface: about one from the first row, as if the material went on.
+const INSET: f32 = 0.5;
+
 /// Samples of every body near material, and this step's samples in the world, sorted by cell.
 #[derive(Default)]
 pub struct Boundary {
@@ -158,7 +161,7 @@ fn add_blocks(
     wanted: &mut Vec<(u32, IVec3)>,
 ) {
     let middle = (at.as_vec3() + 0.5) * kernel.reach;
-    // From the middle of the cell to its corner, and from there to the end of the kernel.
+    // From the middle of the cell to its corner, from there to the end of the kernel, and down to the samples.
     let reach = (0.8661 + 1.0) * kernel.reach;
     if solid.bounds().distance_squared(middle) > reach * reach {
         return;
@@ -183,7 +186,7 @@ fn add_blocks(
 }
 
 fn sample_block(shape: &Shape, block: IVec3, kernel: &Kernel) -> Vec<Sample> {
-    let points = shell::block(shape, kernel.spacing, block);
+    let points = shell::block(shape, (kernel.spacing, INSET * kernel.spacing), block);
     points
         .iter()
         .filter(|point| point.own)
