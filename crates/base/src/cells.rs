@@ -247,11 +247,6 @@ fn key(at: IVec3, extent: [u64; 3]) -> u64 {
     (at.z as u64 * extent[1] + at.y as u64) * extent[0] + at.x as u64
 }
 
-/// The coordinates of the cell of `size` [m] that a point lies in.
-pub fn cell_at(point: Vec3, size: f32) -> IVec3 {
-    coordinates(point, size)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

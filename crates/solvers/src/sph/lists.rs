@@ -18,6 +18,7 @@ pub struct List {
     near: Vec<u32>,
     /// Slope of the kernel over the distance, times the neighbour's volume [1/m²].
     factor: Vec<f32>,
+    found: Found,
 }
 
 /// A stretch of neighbours: indices and factors.
@@ -69,7 +70,7 @@ impl List {
         self.ends.clear();
         self.near.clear();
         self.factor.clear();
-        let mut found = Found::default();
+        let found = &mut self.found;
         let mut cursors = (Cursor::default(), Cursor::default());
         let mut place = range.start;
         while place < range.end {

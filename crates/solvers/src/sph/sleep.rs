@@ -93,14 +93,13 @@ impl Work {
             return false;
         }
         // One ring is solved for, the next lends its stress, and the last its places.
-        let mut solved = Vec::new();
-        self.cells.dilate(&self.awake, &mut solved);
-        self.cells.dilate(&solved, &mut self.wider);
-        let mut kept = Vec::new();
-        self.cells.dilate(&self.wider, &mut kept);
-        let flags = solved.iter().zip(&kept).filter(|(_, kept)| **kept);
-        self.solved.extend(flags.map(|(solved, _)| *solved));
-        self.cells.keep(&kept);
+        self.cells.dilate(&self.awake, &mut self.solved);
+        self.cells.dilate(&self.solved, &mut self.wider);
+        self.cells.dilate(&self.wider, &mut self.kept);
+        self.cells.keep(&self.kept);
+        let mut kept = self.kept.iter();
+        self.solved
+            .retain(|_| kept.next().is_some_and(|kept| *kept));
         false
     }
 

@@ -47,8 +47,10 @@ pub struct Work {
     pub awake: Vec<bool>,
     /// Which cells are solved for.
     pub solved: Vec<bool>,
-    /// One more ring.
+    /// Which cells lend their stress.
     pub wider: Vec<bool>,
+    /// Which cells lend their places.
+    pub kept: Vec<bool>,
 }
 
 /// A material's numbers, as particles look them up.
