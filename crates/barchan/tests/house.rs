@@ -168,7 +168,10 @@ fn the_documents_show_what_works() {
 fn the_scenes_of_ihmsen_2013_have_their_numbers_of_particles() {
     for (name, expected) in [
         ("piles", 45_000.0),
+        ("spheres", 96_000.0),
+        ("splash", 83_000.0),
         ("bulldozer", 38_000.0),
+        ("rope_ladder", 138_000.0),
         ("resolution_7k", 7_000.0),
         ("resolution_60k", 60_000.0),
         ("resolution_500k", 500_000.0),

@@ -426,6 +426,10 @@ impl Solid {
         if self.dt == 0.0 || !self.moves {
             return Vec3::ZERO;
         }
+        if self.inertia.inverse_mass > 0.0 {
+            let (velocity, spin) = self.drift;
+            return velocity + spin.cross(point - self.inertia.center);
+        }
         (self.carry(point, 0.0) - point) / self.dt
     }
 

@@ -4,7 +4,8 @@
 use barchan_base::Pose;
 use barchan_base::sampling::Layout;
 use barchan_base::shape::Shape;
-use barchan_sim::body::{Body, Form, Interpolation, Track};
+use barchan_sim::body::{Body, Dynamic, Form, Interpolation, Track};
+use barchan_sim::coupling::{Coupling, coupling};
 use barchan_sim::model::{Fill, Interval, Material, Model, Wet};
 use barchan_sim::scene::{SphScheme, SphSettings};
 use barchan_sim::solver::{Solver, StepReport};
@@ -88,6 +89,7 @@ struct Sand {
     model: Model,
     solver: Sph,
     state: State,
+    coupling: Box<dyn Coupling>,
 }
 
 impl Sand {
@@ -98,10 +100,12 @@ impl Sand {
     fn with(model: Model, settings: SphSettings) -> Self {
         let solver = Sph::new(settings);
         let state = start(&model, 50.0, solver.columns()).unwrap();
+        let coupling = coupling(&model);
         Self {
             model,
             solver,
             state,
+            coupling,
         }
     }
 
@@ -109,10 +113,13 @@ impl Sand {
         let (model, state) = (&self.model, &mut self.state);
         let step = state.clock.plan(self.solver.max_dt(model, state));
         state.solids.place(model, step.start, step.end).unwrap();
+        self.coupling.place_solids(model, &mut state.solids, &step);
         barchan_sim::emit::emit(model, state, &step);
         barchan_sim::wet::soak(model, state, &step);
         let report = self.solver.step(model, state, step.dt).unwrap();
         assert!(report.lost.is_empty(), "lost {:?}", report.lost);
+        self.coupling
+            .return_impulses(model, &mut state.solids, &report.impulses);
         state.clock.advance(&step);
         report
     }
@@ -391,6 +398,80 @@ fn the_published_scheme_holds_a_heap_up() {
     let middle = sand.mean(|p, i| p.position[i].y) / SPACING;
     assert!(middle > 2.0 && middle < 3.7, "{middle}");
     assert!(sand.rms_speed() < 0.1, "{}", sand.rms_speed());
+}
+
+/// Depths [spacings] of the undersides of balls of these densities, over the sand's, laid on a bed, and their last speed.
+fn laid_on_a_bed(density: f64) -> (f32, f32) {
+    let mut model = layer(30.0, Vec3::new(14.0, 9.0, 14.0));
+    let radius = 3.0 * SPACING;
+    let at = Pose::new(Vec3::Y * (9.0 * SPACING + 1.3 * radius), Quat::IDENTITY);
+    let ball = Arc::new(Shape::Sphere { radius }.placed(at, 1.0));
+    model.bodies.push(Body {
+        form: Form::Dynamic(Box::new(
+            Dynamic::of_density(ball, density * 1600.0).unwrap(),
+        )),
+        ..body(Shape::Sphere { radius: 1.0 }, 0.5)
+    });
+    let mut sand = Sand::new(model);
+    sand.until(1.2);
+    let places = sand.state.solids.places();
+    let ball = places.last().unwrap();
+    let depth = 9.0 * SPACING - (ball.center[1] - radius);
+    (depth / SPACING, Vec3::from(ball.velocity).length())
+}
+
+#[test]
+fn sand_carries_balls_in_the_order_of_their_density() {
+    let (light, calm) = laid_on_a_bed(0.5);
+    let (heavy, still) = laid_on_a_bed(3.0);
+    assert!(light < heavy, "{light} {heavy}");
+    // Not below the equator and a spacing, and at rest.
+    assert!(heavy < 4.0, "{heavy}");
+    assert!(calm < 0.05 && still < 0.05, "{calm} {still}");
+}
+
+#[test]
+fn free_sand_and_a_body_keep_their_momentum_together() {
+    let mut model = model(30.0);
+    model.gravity = Vec3::ZERO;
+    fill(&mut model, block(Vec3::splat(-0.08), Vec3::splat(0.08)));
+    let start = Pose::new(Vec3::new(0.03, 0.14, 0.01), Quat::IDENTITY);
+    let half = Vec3::new(0.06, 0.03, 0.05);
+    let shape = Arc::new(Shape::Cuboid { half }.placed(start, 1.0));
+    let mut brick = Dynamic::of_density(shape, 2500.0).unwrap();
+    brick.velocity = Vec3::new(0.2, -1.0, 0.0);
+    let (mass, inertia) = (brick.mass, brick.inertia);
+    model.bodies.push(Body {
+        form: Form::Dynamic(Box::new(brick)),
+        ..body(Shape::Sphere { radius: 1.0 }, 0.5)
+    });
+    let mut sand = Sand::new(model);
+    sand.step();
+    let momentum = |sand: &Sand| {
+        let p = &sand.state.particles;
+        let grains = (0..p.len()).fold((DVec3::ZERO, DVec3::ZERO), |(linear, angular), i| {
+            let one = p.velocity[i].as_dvec3() * f64::from(p.mass[i]);
+            (linear + one, angular + p.position[i].as_dvec3().cross(one))
+        });
+        let places = sand.state.solids.places();
+        let brick = &places[0];
+        let at = |v: [f32; 3]| Vec3::from(v).as_dvec3();
+        let linear = at(brick.velocity) * mass;
+        let turn = Quat::from_array(brick.rotation).as_dquat();
+        let spin = turn * (inertia * (turn.inverse() * at(brick.spin)));
+        let angular = at(brick.center).cross(linear) + spin;
+        (grains.0 + linear, grains.1 + angular)
+    };
+    let before = momentum(&sand);
+    let scale = mass;
+    sand.until(0.12);
+    let after = momentum(&sand);
+    let (linear, angular) = (after.0 - before.0, after.1 - before.1);
+    assert!(linear.length() < 1e-3 * scale, "{linear} of {scale}");
+    assert!(
+        angular.length() < 1e-2 * scale * 0.1,
+        "{angular} of {scale}"
+    );
 }
 
 fn digest(particles: &Particles) -> Vec<Vec<u8>> {

@@ -2,8 +2,8 @@
 
 use super::builder::Builder;
 use super::document::{
-    EmitDoc, FillDoc, MaterialDoc, Method, SceneDoc, SeedingDoc, SinkDoc, SolverDoc, SphLaw, SphScheme,
-    TransferDoc, WetDoc,
+    EmitDoc, FillDoc, MaterialDoc, Method, SceneDoc, SeedingDoc, SinkDoc, SolverDoc, SphLaw,
+    SphScheme, TransferDoc, WetDoc,
 };
 use super::preset::PRESETS;
 use super::problem::{Problem, Problems, suggest};

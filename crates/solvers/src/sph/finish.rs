@@ -7,9 +7,10 @@ use super::sleep::Thresholds;
 use super::work::Work;
 use super::{QUIET, WORLD};
 use crate::material::contact::bounce;
+use barchan_sim::coupling::Impulses;
 use barchan_sim::solids::{Solid, Solids};
 use barchan_sim::state::Particles;
-use glam::{DVec3, Vec3, Vec3A};
+use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
 
 /// Part of the density error repaired in a step.
@@ -69,8 +70,8 @@ pub struct Notes {
     pub lost: Vec<usize>,
     /// Particles that a body stopped.
     pub stopped: u64,
-    /// Impulse and angular impulse on each body.
-    pub impulses: Vec<(DVec3, DVec3)>,
+    /// What bodies received.
+    pub impulses: Impulses,
 }
 
 /// The new place and velocity of a particle, and what it gave to a body.
@@ -106,6 +107,7 @@ impl Finish<'_> {
             cells,
             ..
         } = work;
+        let none = Impulses::new(self.solids);
         let quiets = particles.extra[QUIET].entries::<f32>();
         let own = (
             x.par_chunks_mut(CHUNK),
@@ -117,7 +119,10 @@ impl Finish<'_> {
             .zip(&*lists)
             .enumerate()
             .map(|(chunk, ((x, v, quiet, shifts), list))| {
-                let mut notes = Notes::new(self.solids.all().len());
+                let mut notes = Notes {
+                    impulses: none.clone(),
+                    ..Notes::default()
+                };
                 for k in 0..x.len() {
                     let i = chunk * CHUNK + k;
                     let from = cells.order()[i] as usize;
@@ -239,13 +244,6 @@ impl Finish<'_> {
 }
 
 impl Notes {
-    fn new(bodies: usize) -> Self {
-        Self {
-            impulses: vec![Default::default(); bodies],
-            ..Self::default()
-        }
-    }
-
     fn note(&mut self, index: usize, moved: &Moved, mass: f32) {
         let speed_squared = moved.velocity.length_squared();
         // Written so that NaN counts as lost.
@@ -257,9 +255,7 @@ impl Notes {
         self.max_speed_squared = self.max_speed_squared.max(speed_squared);
         if let Some((body, change)) = moved.stopped {
             self.stopped += 1;
-            let momentum = change.as_dvec3() * f64::from(mass);
-            self.impulses[body].0 += momentum;
-            self.impulses[body].1 += moved.position.as_dvec3().cross(momentum);
+            self.impulses.push(body, moved.position, change * mass);
         }
     }
 }

@@ -10,6 +10,7 @@
 //!
 //! Equations and figures are in docs/sph.md.
 
+mod answer;
 mod boundary;
 mod finish;
 mod ihmsen;
@@ -21,14 +22,16 @@ mod sleep;
 mod tensor;
 mod work;
 
+use answer::Answer;
 use barchan_base::column::{ColumnSpec, Kind};
-use barchan_sim::coupling::Impulse;
+use barchan_sim::coupling::Impulses;
 use barchan_sim::model::Model;
 use barchan_sim::scene::{SphScheme, SphSettings};
+use barchan_sim::solids::Solids;
 use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
 use barchan_sim::state::State;
 use finish::{Finish, Notes};
-use glam::{DVec3, Vec3, Vec3A};
+use glam::{Vec3, Vec3A};
 use ihmsen::Prediction;
 use implicit::Sweep;
 use kernel::Kernel;
@@ -110,15 +113,13 @@ impl Solver for Sph {
         work.cells.sort(&particles.position, kernel.reach);
         let soaking = Soaking::at(model, clock.time());
         if work.let_sleep(particles, (solids, &soaking), &kernel) {
-            return Ok(all_asleep(solids.all().len()));
+            return Ok(all_asleep(solids));
         }
         work.gather(particles, &Law::of(model, self.settings.law, &kernel));
         work.assign_roles(particles);
         work.boundary.place(solids, &work.cells, &kernel);
         work.search(kernel);
-        let bodies = solids.all().len();
-        let mut impulses = vec![(DVec3::ZERO, DVec3::ZERO); bodies];
-        self.solve(model, dt as f32, &kernel, &mut impulses);
+        let impulses = self.solve(model, dt as f32, &kernel, solids);
         let finish = Finish {
             solids,
             dt: dt as f32,
@@ -149,24 +150,30 @@ impl Sph {
         }
     }
 
-    /// Velocities, and displacements in `free`; adds what bodies received to `impulses`.
-    fn solve(&mut self, model: &Model, dt: f32, kernel: &Kernel, impulses: &mut [(DVec3, DVec3)]) {
+    /// Velocities, and displacements in `free`; returns what bodies received.
+    fn solve(&mut self, model: &Model, dt: f32, kernel: &Kernel, solids: &Solids) -> Impulses {
         let work = &mut self.work;
         let own = -kernel.slope(0.0) * kernel.volume;
+        let share = (kernel.volume, dt);
+        let none = Impulses::new(solids);
         work.prepare(model.gravity, dt);
         match self.settings.scheme {
             SphScheme::Ihmsen => Prediction::new(*kernel, dt).solve(work, self.settings.iterations),
             SphScheme::Implicit => {
-                for _ in 1..self.settings.iterations {
-                    work.move_by_stress(dt, own);
-                    work.relax(dt, Sweep::Other);
-                }
+                let answer = Answer::of(solids);
+                work.soften(answer.as_ref(), kernel.volume);
                 work.move_by_stress(dt, own);
+                for _ in 1..self.settings.iterations {
+                    work.let_bodies_answer(answer.as_ref(), share, &none);
+                    work.relax(dt, Sweep::Other);
+                    work.move_by_stress(dt, own);
+                }
+                work.let_bodies_answer(answer.as_ref(), share, &none);
             }
         }
-        let share = (kernel.volume, dt);
-        work.around()
-            .reactions(&work.transfer, &work.grains, share, impulses);
+        let impulses = work
+            .around()
+            .reactions(&work.transfer, &work.grains, share, &none);
         // The last answer of the stresses is for the next step; its gradient is that of the final velocities.
         match self.settings.scheme {
             SphScheme::Ihmsen => work.differentiate(),
@@ -181,22 +188,12 @@ impl Sph {
                 work.find_repairs(kernel.spacing);
             }
         }
+        impulses
     }
 
     /// Adds up the chunks in their order.
-    fn summary(&self, impulses: Vec<(DVec3, DVec3)>) -> StepReport {
-        let mut report = StepReport {
-            impulses: impulses
-                .into_iter()
-                .enumerate()
-                .map(|(body, (linear, angular))| Impulse {
-                    body,
-                    linear,
-                    angular,
-                })
-                .collect(),
-            ..Default::default()
-        };
+    fn summary(&self, mut impulses: Impulses) -> StepReport {
+        let mut report = StepReport::default();
         let mut stopped = 0;
         for notes in &self.notes {
             report.kinetic_energy += notes.kinetic_energy;
@@ -205,11 +202,9 @@ impl Sph {
                 .max(f64::from(notes.max_speed_squared).sqrt());
             report.lost.extend(&notes.lost);
             stopped += notes.stopped;
-            for (total, (linear, angular)) in report.impulses.iter_mut().zip(&notes.impulses) {
-                total.linear += *linear;
-                total.angular += *angular;
-            }
+            impulses.add(&notes.impulses);
         }
+        report.impulses = impulses.into_sums();
         report.lost.sort_unstable();
         let solved = self.work.grains.iter();
         let solved = solved.filter(|grain| grain.role != Role::Asleep).count();
@@ -218,14 +213,9 @@ impl Sph {
     }
 }
 
-fn all_asleep(bodies: usize) -> StepReport {
+fn all_asleep(solids: &Solids) -> StepReport {
     StepReport {
-        impulses: (0..bodies)
-            .map(|body| Impulse {
-                body,
-                ..Default::default()
-            })
-            .collect(),
+        impulses: Impulses::new(solids).into_sums(),
         measures: vec![("solved", 0.0), ("stopped", 0.0)],
         ..Default::default()
     }
@@ -249,6 +239,25 @@ impl Work {
                 };
             });
         self.update_transfer();
+    }
+
+    /// Makes room in the particles' compliance for that of the bodies.
+    fn soften(&mut self, answer: Option<&Answer>, volume: f32) {
+        self.drifts.clear();
+        if let Some(answer) = answer {
+            let mut grains = std::mem::take(&mut self.grains);
+            answer.soften(&self.around(), &mut grains, volume);
+            self.grains = grains;
+        }
+    }
+
+    /// Moves the bodies as the stresses there are would.
+    fn let_bodies_answer(&mut self, answer: Option<&Answer>, share: (f32, f32), none: &Impulses) {
+        if let Some(answer) = answer {
+            let around = self.around();
+            let impulses = around.reactions(&self.transfer, &self.grains, share, none);
+            answer.update(impulses, &mut self.drifts);
+        }
     }
 
     /// Turns the stresses with the material, and notes how fast it shears.

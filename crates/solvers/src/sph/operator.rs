@@ -13,7 +13,8 @@
 use super::boundary::Placed;
 use super::lists::{CHUNK, List};
 use super::tensor::Sym3;
-use glam::{DVec3, Mat3A, Vec3A};
+use barchan_sim::coupling::Impulses;
+use glam::{Mat3A, Vec3A};
 use rayon::prelude::*;
 
 /// A moment matrix is inverted where its trace and its determinant are at least this; three and one are full.
@@ -264,47 +265,43 @@ impl Around<'_> {
         push
     }
 
-    /// Impulse and angular impulse on each body of forces per volume that last `time` [s], in the chunks' order.
+    /// What the bodies receive from forces per volume that last `time` [s], in the chunks' order; `none` are no impulses.
     pub fn reactions(
         &self,
         transfer: &[Mat3A],
         grains: &[Grain],
         (volume, time): (f32, f32),
-        totals: &mut [(DVec3, DVec3)],
-    ) {
-        let scale = -f64::from(volume * time);
-        let bodies = totals.len();
-        let parts: Vec<Vec<(DVec3, DVec3)>> = grains
+        none: &Impulses,
+    ) -> Impulses {
+        let scale = -volume * time;
+        let parts: Vec<Option<Impulses>> = grains
             .par_chunks(CHUNK)
             .zip(self.lists)
             .enumerate()
             .map(|(chunk, (grains, list))| {
-                let mut sums = Vec::new();
+                let mut sums: Option<Impulses> = None;
                 for (k, grain) in grains.iter().enumerate() {
                     let i = chunk * CHUNK + k;
                     if grain.role == Role::Asleep || list.samples(k).is_empty() {
                         continue;
                     }
-                    sums.resize(bodies, (DVec3::ZERO, DVec3::ZERO));
+                    let sums = sums.get_or_insert_with(|| none.clone());
                     for (b, factor) in list.samples(k).iter() {
                         let sample = &self.samples[b];
                         let force = transfer[i] * ((self.x[i] - sample.position) * factor);
                         let grip = grain.hold.by(sample.body);
-                        let force = sample.gripped(force, grip).as_dvec3() * scale;
-                        let sum = &mut sums[sample.body as usize];
-                        sum.0 += force;
-                        sum.1 += sample.position.as_dvec3().cross(force);
+                        let push = sample.gripped(force, grip) * scale;
+                        sums.push(sample.body as usize, sample.position.into(), push.into());
                     }
                 }
                 sums
             })
             .collect();
-        for part in parts {
-            for (total, sum) in totals.iter_mut().zip(part) {
-                total.0 += sum.0;
-                total.1 += sum.1;
-            }
+        let mut total = none.clone();
+        for part in parts.iter().flatten() {
+            total.add(part);
         }
+        total
     }
 
     /// The velocity gradient at particle `i`.
@@ -356,7 +353,7 @@ mod tests {
     use barchan_sim::body::{Body, Form};
     use barchan_sim::model::Model;
     use barchan_sim::solids::Solids;
-    use glam::{Vec3, vec3a};
+    use glam::{DVec3, Vec3, vec3a};
     use std::sync::Arc;
 
     struct Cloud {
@@ -365,6 +362,7 @@ mod tests {
         boundary: Boundary,
         grains: Vec<Grain>,
         kernel: Kernel,
+        solids: Solids,
     }
 
     /// A jittered block on a floor.
@@ -418,6 +416,7 @@ mod tests {
             lists,
             boundary,
             kernel,
+            solids,
         };
         let mut grains = std::mem::take(&mut cloud.grains);
         cloud.around().measure(&mut grains);
@@ -508,14 +507,13 @@ mod tests {
             &mut forces,
             |_, _, push| push,
         );
-        let mut totals = [(DVec3::ZERO, DVec3::ZERO)];
         let share = (cloud.kernel.volume, 1.0);
-        cloud
-            .around()
-            .reactions(&transfer, &grains, share, &mut totals);
+        let none = Impulses::new(&cloud.solids);
+        let total = cloud.around().reactions(&transfer, &grains, share, &none);
+        let floor = total.into_sums()[0].linear;
         let sum: DVec3 = forces.iter().map(|force| force.as_dvec3()).sum();
-        let given = sum * f64::from(cloud.kernel.volume) + totals[0].0;
-        assert!(given.length() < 1e-4 * totals[0].0.length(), "{given}");
+        let given = sum * f64::from(cloud.kernel.volume) + floor;
+        assert!(given.length() < 1e-4 * floor.length(), "{given}");
     }
 
     #[test]

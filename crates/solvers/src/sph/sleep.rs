@@ -114,7 +114,8 @@ impl Work {
         let near_moving = |cell: usize| {
             let middle = (cells.coordinates(cell).as_vec3() + 0.5) * kernel.reach;
             solids.all().iter().any(|solid| {
-                solid.moves()
+                // A body that moves by force must be carried even where nothing moves.
+                (solid.moves() || solid.inertia().inverse_mass > 0.0)
                     && solid.bounds().distance_squared(middle) < reach * reach
                     && !solid.is_beyond(middle, reach)
             })
