@@ -7,6 +7,7 @@ use barchan_base::shape::Shape;
 use barchan_sim::body::{Body, Form, Interpolation, Track};
 use barchan_sim::model::{Air, Emitter, Fill, Interval, Material, Model, Sink};
 use barchan_sim::run::{Outcome, RecordError, Recorder, Run, StepLine};
+use barchan_sim::solver::Solver;
 use barchan_sim::start::{Birth, add, start};
 use barchan_sim::state::State;
 use barchan_solvers::ballistic::Ballistic;
