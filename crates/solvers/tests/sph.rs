@@ -267,6 +267,27 @@ fn sand_asleep_costs_nothing_and_wakes_for_a_body() {
 }
 
 #[test]
+fn two_in_one_place_part() {
+    let mut model = layer(30.0, Vec3::new(5.0, 4.0, 5.0));
+    let again = model.fills[0].clone();
+    model.fills.push(Fill {
+        shape: block(Vec3::new(-0.02, 0.0, -0.02), Vec3::new(0.02, 0.04, 0.02)),
+        ..again
+    });
+    for fill in &mut model.fills {
+        fill.layout = Layout::Lattice;
+    }
+    let mut sand = Sand::new(model);
+    sand.until(0.3);
+    let places = &sand.state.particles.position;
+    for (i, a) in places.iter().enumerate() {
+        let nearest = places[..i].iter().map(|b| a.distance(*b));
+        let nearest = nearest.fold(f32::MAX, f32::min) / SPACING;
+        assert!(nearest > 0.4, "{nearest}");
+    }
+}
+
+#[test]
 fn sand_rides_an_accelerating_tray() {
     // Half of what friction could hold; the tray is a floor that moves.
     let acceleration = 0.5 * 30f32.to_radians().tan() * GRAVITY;

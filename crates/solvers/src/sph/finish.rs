@@ -16,7 +16,11 @@ use rayon::prelude::*;
 /// Part of the density error repaired in a step.
 const REPAIR: f32 = 0.15;
 /// Density that is left alone: resting particles stay just full, so that their constraint does not chatter.
-const FULL: f32 = 1.002;
+const FULL: f32 = 1.01;
+/// Pairs nearer than this many spacings are taken apart one by one, by this part of what is missing in a step: the kernel's
+/// gradient vanishes between them, and a repair that cannot part them would lift the rest for ever.
+const CLOSE: f32 = 0.6;
+const PART: f32 = 0.1;
 /// The longest displacement of a repair over the spacing.
 const MOST_REPAIR: f32 = 0.1;
 /// No particle comes nearer to a body than this many spacings.
@@ -53,10 +57,29 @@ impl Work {
             drifts,
         };
         let most = MOST_REPAIR * spacing;
-        around.push((transfer, pressure, 1.0), grains, free, |_, grain, push| {
-            (push * grain.lightness).clamp_length_max(most)
+        let (x, lists) = (&*x, &*lists);
+        around.push((transfer, pressure, 1.0), grains, free, |i, grain, push| {
+            let near = lists[i / CHUNK].particles(i % CHUNK);
+            let repair = push * grain.lightness + part(x, i, near, CLOSE * spacing);
+            repair.clamp_length_max(most)
         });
     }
+}
+
+/// The displacement [m] that takes particle `i` out of pairs nearer than `close` [m].
+fn part(x: &[Vec3A], i: usize, near: Near<'_>, close: f32) -> Vec3A {
+    let mut away = Vec3A::ZERO;
+    for (j, _) in near.iter() {
+        let way = x[i] - x[j];
+        let squared = way.length_squared();
+        if squared < close * close {
+            // Two in one place part along x, the later one forwards.
+            let side = if i > j { Vec3A::X } else { Vec3A::NEG_X };
+            let direction = way.try_normalize().unwrap_or(side);
+            away += direction * (PART * (close - squared.sqrt()));
+        }
+    }
+    away
 }
 
 /// What a step did, chunk by chunk.
