@@ -216,11 +216,8 @@ impl Cells {
     /// Forgets the points of all cells but the flagged ones.
     pub fn keep(&mut self, flags: &[bool]) {
         let (mut kept, mut place) = (0, 0);
-        for cell in 0..self.len() {
+        for (cell, _) in flags.iter().enumerate().filter(|(_, keep)| **keep) {
             let places = self.places(cell);
-            if !flags[cell] {
-                continue;
-            }
             let count = places.len();
             self.order.copy_within(places, place);
             self.keys[kept] = self.keys[cell];
