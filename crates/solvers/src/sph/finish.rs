@@ -146,25 +146,24 @@ impl Finish<'_> {
                     impulses: none.clone(),
                     ..Notes::default()
                 };
-                for k in 0..x.len() {
+                let own = x.iter_mut().zip(v).zip(quiet).zip(shifts);
+                for (k, (((x, v), quiet), shift)) in own.enumerate() {
                     let i = chunk * CHUNK + k;
                     let from = cells.order()[i] as usize;
-                    let before = quiets[from];
-                    quiet[k] = before;
+                    *quiet = quiets[from];
                     if grains[i].role == Role::Asleep {
                         continue;
                     }
                     let near = (list.samples(k), boundary.samples());
-                    let moved = self.move_one((x[k], v[k], shifts[k]), near);
-                    quiet[k] = self
-                        .thresholds
-                        .quiet(before, moved.velocity.length(), self.dt);
-                    if grains[i].role == Role::Dozing && quiet[k] > 0.0 {
-                        v[k] = Vec3A::ZERO;
+                    let moved = self.move_one((*x, *v, *shift), near);
+                    let speed = moved.velocity.length();
+                    *quiet = self.thresholds.quiet(*quiet, speed, self.dt);
+                    if grains[i].role == Role::Dozing && *quiet > 0.0 {
+                        *v = Vec3A::ZERO;
                         continue;
                     }
                     notes.note(from, &moved, particles.mass[from]);
-                    (x[k], v[k]) = (moved.position.into(), moved.velocity.into());
+                    (*x, *v) = (moved.position.into(), moved.velocity.into());
                 }
                 notes
             })

@@ -56,7 +56,7 @@ pub struct Soaking<'a> {
 impl<'a> Soaking<'a> {
     /// Those of `model` that work at `time` [s].
     pub fn at(model: &'a Model, time: f64) -> Self {
-        let works = |wet: &&Wet| time >= wet.active.from && time < wet.active.until;
+        let works = |wet: &&Wet| (wet.active.from..wet.active.until).contains(&time);
         Self {
             regions: model.wet.iter().filter(works).collect(),
         }
