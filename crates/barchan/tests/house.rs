@@ -64,7 +64,7 @@ fn dependencies_point_one_way() {
 
 #[test]
 fn solver_families_do_not_import_each_other() {
-    let families = ["ballistic"];
+    let families = ["ballistic", "flip", "sph"];
     for family in families {
         for (path, text) in sources(&format!("crates/solvers/src/{family}")) {
             for other in families
@@ -162,4 +162,39 @@ fn the_documents_show_what_works() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let ci = std::fs::read_to_string(root().join(".ci/run")).unwrap();
     assert!(readme.contains("cargo test --workspace") && ci.contains("cargo test --workspace"));
+}
+
+#[test]
+fn the_scenes_of_ihmsen_2013_have_their_numbers_of_particles() {
+    for (name, expected) in [
+        ("piles", 45_000.0),
+        ("spheres", 96_000.0),
+        ("splash", 83_000.0),
+        ("bulldozer", 38_000.0),
+        ("rope_ladder", 138_000.0),
+        ("resolution_7k", 7_000.0),
+        ("resolution_60k", 60_000.0),
+        ("resolution_500k", 500_000.0),
+    ] {
+        let path = root().join(format!("scenes/ihmsen2013/{name}.toml"));
+        let scene = barchan::sim::scene::load(&path, &[]).unwrap();
+        let volume = scene.model.particle_volume();
+        let filled: f64 = scene
+            .model
+            .fills
+            .iter()
+            .map(|fill| fill.shape.estimate_volume() / volume)
+            .sum();
+        let emitted: f64 = scene
+            .model
+            .emitters
+            .iter()
+            .map(|emitter| emitter.rate * emitter.active.elapsed(1e9))
+            .sum();
+        let found = filled + emitted;
+        assert!(
+            (found / expected - 1.0).abs() < 0.03,
+            "{name}: {found} particles"
+        );
+    }
 }

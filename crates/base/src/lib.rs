@@ -5,6 +5,7 @@
 //! depend on how many threads run.
 
 pub mod bounds;
+pub mod cells;
 pub mod column;
 pub mod grid;
 pub mod linear;
@@ -14,6 +15,7 @@ pub mod pose;
 pub mod random;
 pub mod sampling;
 pub mod shape;
+pub mod shell;
 
 pub use bounds::Bounds;
 pub use pose::Pose;

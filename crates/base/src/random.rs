@@ -21,6 +21,13 @@ fn mix(mut z: u64) -> u64 {
 /// 2⁶⁴ over the golden ratio: the odd step of SplitMix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// A number for a place, the same for places equal to a sixteenth of a unit.
+pub fn hash_place(place: Vec3) -> u64 {
+    let at = (place * 16.0).round().as_ivec3();
+    let part = |x: i32| u64::from(x as u32);
+    mix(mix(mix(part(at.x)).wrapping_add(part(at.y))).wrapping_add(part(at.z)))
+}
+
 impl Random {
     /// The numbers of one `stream` under `seed`.
     pub fn new(seed: u64, stream: u64) -> Self {

@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 const MAGIC: &[u8; 8] = b"barchan\x01";
 const END: &[u8; 8] = b"\x02nahcrab";
 /// Changed whenever a file written before could no longer be understood.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes in a block of a column before compression.
 const BLOCK: usize = 1 << 20;
 /// The header is small; a larger one is damage.
@@ -181,6 +181,7 @@ fn read_particles(
         radius: read_column(from, count)?,
         mass: read_column(from, count)?,
         material: read_column(from, count)?,
+        wetness: read_column(from, count)?,
         extra: extra
             .iter()
             .map(|spec| read_extra(from, *spec, count))

@@ -19,3 +19,4 @@ pub mod solids;
 pub mod solver;
 pub mod start;
 pub mod state;
+pub mod wet;

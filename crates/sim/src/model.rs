@@ -26,6 +26,8 @@ pub struct Model {
     pub emitters: Vec<Emitter>,
     /// Where particles disappear.
     pub sinks: Vec<Sink>,
+    /// Where material turns wet or dry.
+    pub wet: Vec<Wet>,
     /// Solids.
     pub bodies: Vec<Body>,
     /// The air, if there is any.
@@ -33,6 +35,24 @@ pub struct Model {
 }
 
 impl Model {
+    /// Nothing, under gravity along −y; something to add to.
+    pub fn empty() -> Self {
+        Self {
+            up: Vec3::Y,
+            gravity: Vec3::new(0.0, -9.81, 0.0),
+            seed: 0,
+            resolution: 1.0,
+            spacing: 1.0,
+            materials: Vec::new(),
+            fills: Vec::new(),
+            emitters: Vec::new(),
+            sinks: Vec::new(),
+            wet: Vec::new(),
+            bodies: Vec::new(),
+            air: None,
+        }
+    }
+
     /// Bulk volume [m³] that one particle stands for.
     pub fn particle_volume(&self) -> f64 {
         f64::from(self.spacing).powi(3)
@@ -64,6 +84,10 @@ pub struct Material {
     pub friction_angle: f64,
     /// Shear strength without load [Pa].
     pub cohesion: f64,
+    /// Shear strength without load that being wet adds [Pa].
+    pub wet_cohesion: f64,
+    /// Artificial viscosity that being wet adds (Ihmsen et al. 2013, section 3.4).
+    pub wet_viscosity: f64,
     /// Part of the speed kept in a bounce.
     pub restitution: f64,
     /// Colour in daylight, linear red, green and blue.
@@ -112,6 +136,19 @@ pub struct Emitter {
 pub struct Sink {
     /// Particles with their centre inside are removed.
     pub shape: Shape,
+    /// When it works.
+    pub active: Interval,
+}
+
+/// Where material turns wet or dry.
+#[derive(Clone, Debug)]
+pub struct Wet {
+    /// Particles with their centre inside change.
+    pub shape: Shape,
+    /// The wetness they end at, from 0 to 1.
+    pub wetness: f32,
+    /// How fast they get there [1/s].
+    pub rate: f64,
     /// When it works.
     pub active: Interval,
 }

@@ -8,6 +8,7 @@ use crate::model::Model;
 use crate::sink;
 use crate::solver::{Solver, StepError, StepReport};
 use crate::state::State;
+use crate::wet;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -151,6 +152,7 @@ impl Run<'_> {
         self.coupling
             .place_solids(self.model, &mut state.solids, &step);
         let emitted = emit::emit(self.model, state, &step);
+        wet::soak(self.model, state, &step);
         let report = self
             .solver
             .step(self.model, state, step.dt)

@@ -401,7 +401,40 @@ impl Solid {
         self.moves
     }
 
-    fn pose_at(&self, fraction: f32) -> Pose {
+    /// A bound on how fast [m/s] any of it moves in this step; what deforms counts as still.
+    pub fn speed(&self) -> f32 {
+        if self.dt == 0.0 || self.start == self.end {
+            return 0.0;
+        }
+        let turn = self.start.rotation.angle_between(self.end.rotation);
+        let local = self.shape.bounds();
+        let arm = if local.is_finite() {
+            local.min.abs().max(local.max.abs()).length()
+        } else {
+            0.0
+        };
+        (self.start.position.distance(self.end.position) + turn * arm) / self.dt
+    }
+
+    /// The shape at the start of the step, in its own coordinates.
+    pub fn shape_at_start(&self) -> &Arc<Shape> {
+        self.deformation.as_ref().map_or(&self.shape, |d| &d.before)
+    }
+
+    /// Velocity [m/s] of what is at `point` at the start of the step.
+    pub fn velocity_from(&self, point: Vec3) -> Vec3 {
+        if self.dt == 0.0 || !self.moves {
+            return Vec3::ZERO;
+        }
+        if self.inertia.inverse_mass > 0.0 {
+            let (velocity, spin) = self.drift;
+            return velocity + spin.cross(point - self.inertia.center);
+        }
+        (self.carry(point, 0.0) - point) / self.dt
+    }
+
+    /// Where the solid is when the fraction `fraction` of the step has passed.
+    pub fn pose_at(&self, fraction: f32) -> Pose {
         if !self.moves {
             return self.end;
         }

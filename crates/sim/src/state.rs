@@ -21,6 +21,8 @@ barchan_base::columns! {
         mass: f32 [kg],
         /// Index of its material.
         material: u16 [1],
+        /// How wet it is, from 0 to 1.
+        wetness: f32 [1],
     }
 }
 

@@ -26,6 +26,7 @@ fn model(bodies: Vec<Body>) -> Model {
         fills: vec![],
         emitters: vec![],
         sinks: vec![],
+        wet: vec![],
         bodies,
         air: None,
     }

@@ -4,12 +4,14 @@
 //! |---|---|---|
 //! | [`ballistic`] | free grains: gravity, drag, wind, bouncing off bodies | textbook mechanics; drag by Schiller & Naumann 1935 |
 //! | [`flip`] | sand and water on a sparse grid | Zhu & Bridson 2005 |
+//! | [`sph`] | sand as particles that carry a continuum | Ihmsen, Wahl & Teschner 2013; Akinci et al. 2012 |
 //!
 //! Families do not import each other.
 
 pub mod ballistic;
 pub mod flip;
 pub mod material;
+pub mod sph;
 
 use barchan_sim::scene::{Method, Scene};
 use barchan_sim::solver::Solver;
@@ -19,5 +21,6 @@ pub fn solver(scene: &Scene) -> Box<dyn Solver> {
     match scene.method {
         Method::Ballistic => Box::new(ballistic::Ballistic::default()),
         Method::Flip => Box::new(flip::Flip::new(&scene.model, scene.flip)),
+        Method::Sph => Box::new(sph::Sph::new(scene.sph)),
     }
 }

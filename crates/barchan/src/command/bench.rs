@@ -2,7 +2,7 @@
 
 use super::machine::peak_memory;
 use super::say::{bytes, grouped, out, talk};
-use super::{Failure, bench_flip, bench_render, bench_surface, start_threads};
+use super::{Failure, bench_flip, bench_render, bench_sph, bench_surface, start_threads};
 use barchan_base::Pose;
 use barchan_base::mesh::{Mesh, load_mesh};
 use barchan_base::sampling::Layout;
@@ -23,12 +23,12 @@ use std::time::Instant;
 #[derive(clap::Args)]
 pub struct BenchArgs {
     /// What to measure
-    #[arg(value_parser = ["ballistic", "flip", "surface", "render"])]
+    #[arg(value_parser = ["ballistic", "flip", "sph", "surface", "render"])]
     name: String,
     /// Print JSON lines, the last one the headline
     #[arg(long)]
     json: bool,
-    /// Particles [default: 10 million; 20 million for render, the 433,479 of the paper for surface]
+    /// Particles [default: 10 million; 433,479 for flip and surface, 100,000 for sph, 20 million for render]
     #[arg(long)]
     particles: Option<u64>,
     /// Steps
@@ -65,6 +65,7 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     }
     match args.name.as_str() {
         "flip" => bench_flip::bench(args.particles.unwrap_or(bench_flip::PARTICLES), args.json),
+        "sph" => bench_sph::bench(args.particles.unwrap_or(100_000), args.steps, args.json),
         "surface" => bench_surface::bench(args.particles.unwrap_or(PAPER_PARTICLES), args.json),
         "render" => {
             let grains = args.particles.unwrap_or(bench_render::GRAINS);
@@ -148,6 +149,8 @@ fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
             grain_size: sand.grain_size.value.si,
             friction_angle: sand.friction_angle.value.si,
             cohesion: 0.0,
+            wet_cohesion: 0.0,
+            wet_viscosity: 0.0,
             restitution: sand.restitution.value.si,
             color: [0.5; 3],
         }],
@@ -159,6 +162,7 @@ fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
         }],
         emitters: vec![],
         sinks: vec![],
+        wet: vec![],
         bodies: collider.into_iter().map(body).collect(),
         air,
     }

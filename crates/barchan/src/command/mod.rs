@@ -5,6 +5,7 @@
 mod bench;
 mod bench_flip;
 mod bench_render;
+mod bench_sph;
 mod bench_surface;
 mod check;
 mod compare;

@@ -441,6 +441,7 @@ fn append(particles: &mut Particles, batch: &RecordBatch) -> Result<(), String> 
         .as_primitive_opt::<UInt16Type>()
         .ok_or_else(|| wrong("material"))?;
     particles.material.extend(materials.values());
+    particles.wetness.extend(floats("wetness")?);
     Ok(())
 }
 

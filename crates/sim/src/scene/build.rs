@@ -2,15 +2,15 @@
 
 use super::builder::Builder;
 use super::document::{
-    EmitDoc, FillDoc, MaterialDoc, Method, SceneDoc, SeedingDoc, SinkDoc, SolverDoc, SurfaceDoc,
-    TransferDoc,
+    EmitDoc, FillDoc, MaterialDoc, Method, SceneDoc, SeedingDoc, SinkDoc, SolverDoc, SphLaw,
+    SphScheme, SurfaceDoc, TransferDoc, WetDoc,
 };
 use super::preset::{PRESETS, Preset};
 use super::problem::{Problem, Problems, suggest};
 use super::quantity::{Dimension, NotNegative, Quantity, Rate, Rule, Time};
 use super::read::{Read, Text};
-use super::{FlipSettings, Friction, Scene, Transfer, shapes::ShapeDoc};
-use crate::model::{Air, Emitter, Fill, Interval, Material, Model, Sink};
+use super::{FlipSettings, Friction, Scene, SphSettings, Transfer, shapes::ShapeDoc};
+use crate::model::{Air, Emitter, Fill, Interval, Material, Model, Sink, Wet};
 use barchan_base::sampling::Layout;
 use barchan_base::shape::Shape;
 use std::path::Path;
@@ -25,7 +25,7 @@ impl Builder<'_> {
     /// Distance between particles: two to a cell's edge where the method has cells.
     fn spacing(&self) -> f32 {
         match self.method {
-            Method::Ballistic => self.resolution,
+            Method::Ballistic | Method::Sph => self.resolution,
             Method::Flip => 0.5 * self.resolution,
         }
     }
@@ -80,6 +80,7 @@ impl Builder<'_> {
         let fills: Vec<_> = doc.fill.iter().map(|doc| self.fill(doc)).collect();
         let emitters: Vec<_> = doc.emit.iter().map(|doc| self.emitter(doc)).collect();
         let sinks: Vec<_> = doc.sink.iter().map(|doc| self.sink(doc)).collect();
+        let wet: Vec<_> = doc.wet.iter().map(|doc| self.wet(doc)).collect();
         let bodies = self.bodies(doc);
         let up = self.up();
         Some(Model {
@@ -95,6 +96,7 @@ impl Builder<'_> {
             fills: fills.into_iter().collect::<Option<_>>()?,
             emitters: emitters.into_iter().collect::<Option<_>>()?,
             sinks: sinks.into_iter().collect::<Option<_>>()?,
+            wet: wet.into_iter().collect::<Option<_>>()?,
             bodies: bodies?,
             air: doc.air.as_ref().map(|air| Air {
                 density: air.density.si,
@@ -145,6 +147,17 @@ impl Builder<'_> {
             active: active?,
         })
     }
+
+    fn wet(&mut self, doc: &WetDoc) -> Option<Wet> {
+        let shape = doc.shape.build(self);
+        let active = self.interval(&doc.from, doc.until.as_ref());
+        Some(Wet {
+            shape: shape?,
+            wetness: doc.wetness.si as f32,
+            rate: doc.rate.si,
+            active: active?,
+        })
+    }
 }
 
 /// The preset that a material starts from.
@@ -184,6 +197,8 @@ fn material(name: &str, doc: &MaterialDoc, problems: &mut Problems) -> Option<Ma
         grain_size: choose(doc.grain_size.as_ref(), &preset.grain_size.value),
         friction_angle: choose(doc.friction_angle.as_ref(), &preset.friction_angle.value),
         cohesion: choose(doc.cohesion.as_ref(), &preset.cohesion.value),
+        wet_cohesion: doc.wet_cohesion.si,
+        wet_viscosity: doc.wet_viscosity.si,
         restitution: choose(doc.restitution.as_ref(), &preset.restitution.value),
         color: color(preset),
     };
@@ -271,6 +286,7 @@ pub fn check_surface(doc: &SurfaceDoc, problems: &mut Problems) {
 /// Builds the scene; `None` where problems were noted.
 pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Scene> {
     check_header(doc, problems);
+    check_sph_keys(&doc.solver, problems);
     let name = name(doc, path, problems)?;
     let materials: Vec<Option<Material>> = doc
         .materials
@@ -313,6 +329,7 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
             .map_or(f64::INFINITY, |step| step.si),
         method: doc.solver.method,
         flip: flip_settings(&doc.solver, &model),
+        sph: sph_settings(&doc.solver),
         model,
         compression: doc.output.compression,
         checkpoint_every: u32::try_from(doc.output.checkpoint_every.0).unwrap_or(u32::MAX),
@@ -325,6 +342,37 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
         identity: builder.hash.digest128(),
         parameters,
     })
+}
+
+/// Notes the keys that only sph understands where another method is asked for.
+fn check_sph_keys(doc: &SolverDoc, problems: &mut Problems) {
+    if doc.method == Method::Sph {
+        return;
+    }
+    let own = [
+        ("scheme", doc.scheme.is_some()),
+        ("iterations", doc.iterations.is_some()),
+        ("law", doc.law.is_some()),
+    ];
+    for (key, _) in own.into_iter().filter(|(_, given)| *given) {
+        let message = format!("\"solver.{key}\" means something for method = \"sph\" only");
+        let help = format!("remove {key}, or choose method = \"sph\"");
+        problems.push(Problem::new(doc.span.clone(), message).help(help));
+    }
+}
+
+fn sph_settings(doc: &SolverDoc) -> SphSettings {
+    let scheme = doc.scheme.unwrap_or(SphScheme::Implicit);
+    let usual = match scheme {
+        SphScheme::Implicit => 6,
+        SphScheme::Ihmsen => 3,
+    };
+    let iterations = doc.iterations.as_ref().map_or(usual, |count| count.0);
+    SphSettings {
+        scheme,
+        iterations: u32::try_from(iterations).unwrap_or(u32::MAX),
+        law: doc.law.unwrap_or(SphLaw::Constant),
+    }
 }
 
 fn flip_settings(doc: &SolverDoc, model: &Model) -> FlipSettings {

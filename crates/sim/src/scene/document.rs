@@ -37,6 +37,8 @@ table! {
         emit: Vec<EmitDoc>,
         /// Where material disappears.
         sink: Vec<SinkDoc>,
+        /// Where material turns wet or dry.
+        wet: Vec<WetDoc>,
         /// Solids that material meets.
         body: Vec<BodyDoc>,
         /// What ties dynamic bodies to each other or to the world.
@@ -75,6 +77,12 @@ table! {
         resolution: Quantity<Length, Positive>,
         /// The longest time step allowed; the method's own limits still hold.
         max_step: Option<Quantity<Time, Positive>>,
+        /// sph: how pressure and friction are solved for; "implicit" if left out.
+        scheme: Option<SphScheme>,
+        /// sph: sweeps over all particles in a step; 6 if left out, 3 with scheme = "ihmsen".
+        iterations: Option<Count<1>>,
+        /// sph: how friction depends on the flow; "constant" if left out.
+        law: Option<SphLaw>,
         /// flip: how granular material resists shearing.
         friction: FrictionDoc = FrictionDoc::Implicit,
         /// flip: how velocity goes from particles to the grid and back; left out, "apic" with implicit friction and "flip" else.
@@ -83,6 +91,26 @@ table! {
         flip_ratio: Option<Quantity<Ratio, Unit>>,
         /// flip: cells that the fastest particle may cross in a step.
         cfl: Quantity<Ratio, Positive> = Quantity::of(1.0),
+    }
+}
+
+keywords! {
+    /// A way to solve for pressure and friction with particles.
+    pub enum SphScheme {
+        /// Together, and kept from step to step: piles rest and keep their angle.
+        Implicit = "implicit",
+        /// As published by Ihmsen et al. in 2013: anew in each step, by prediction and correction.
+        Ihmsen = "ihmsen",
+    }
+}
+
+keywords! {
+    /// How friction depends on the flow.
+    pub enum SphLaw {
+        /// Not at all.
+        Constant = "constant",
+        /// It grows with the inertial number, for grains of the material's `grain_size`.
+        Inertial = "inertial",
     }
 }
 
@@ -113,6 +141,8 @@ keywords! {
         Ballistic = "ballistic",
         /// Sand and water on a grid that follows the particles (Zhu and Bridson 2005).
         Flip = "flip",
+        /// Sand as particles that carry a continuum (Ihmsen et al. 2013).
+        Sph = "sph",
     }
 }
 
@@ -131,8 +161,28 @@ table! {
         friction_angle: Option<Quantity<Angle, Acute>>,
         /// Shear strength without load.
         cohesion: Option<Quantity<Pressure, NotNegative>>,
+        /// Shear strength without load that being wet adds; 1 kPa if left out.
+        wet_cohesion: Quantity<Pressure, NotNegative> = Quantity::of(1000.0),
+        /// Artificial viscosity that being wet adds; 0.3 if left out.
+        wet_viscosity: Quantity<Ratio, NotNegative> = Quantity::of(0.3),
         /// Part of the speed that a grain keeps when it bounces.
         restitution: Option<Quantity<Ratio, Unit>>,
+    }
+}
+
+table! {
+    /// Where material turns wet or dry while it runs.
+    pub struct WetDoc {
+        /// Particles with their centre inside change.
+        shape: ShapeDoc,
+        /// What their wetness becomes: 1 is wet, 0 is dry.
+        wetness: Quantity<Ratio, Unit> = Quantity::of(1.0),
+        /// How much of it changes in a second.
+        rate: Quantity<Frequency, Positive> = Quantity::of(1.0),
+        /// When it begins.
+        from: Quantity<Time, NotNegative> = Quantity::of(0.0),
+        /// When it ends; never, if left out.
+        until: Option<Quantity<Time, NotNegative>>,
     }
 }
 

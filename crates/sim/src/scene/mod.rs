@@ -15,8 +15,8 @@ mod render;
 mod shapes;
 
 pub use document::{
-    Compression, Format, FrictionDoc as Friction, MeshFormat, Method, ShutterDoc, SurfaceDoc,
-    SurfaceStyle,
+    Compression, Format, FrictionDoc as Friction, MeshFormat, Method, ShutterDoc, SphLaw,
+    SphScheme, SurfaceDoc, SurfaceStyle,
 };
 pub use preset::{PRESETS, Preset};
 pub use problem::{SceneError, SceneProblem};
@@ -48,6 +48,8 @@ pub struct Scene {
     pub method: Method,
     /// Settings of the grid method.
     pub flip: FlipSettings,
+    /// Settings of the SPH method.
+    pub sph: SphSettings,
     /// What is simulated.
     pub model: Model,
     /// Compression of the frame files.
@@ -75,6 +77,27 @@ pub struct FlipSettings {
     pub transfer: Transfer,
     /// Cells that the fastest particle may cross in a step.
     pub cfl: f64,
+}
+
+/// Settings of the SPH method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SphSettings {
+    /// How pressure and friction are solved for.
+    pub scheme: SphScheme,
+    /// Sweeps over all particles in a step.
+    pub iterations: u32,
+    /// How friction depends on the flow.
+    pub law: SphLaw,
+}
+
+impl Default for SphSettings {
+    fn default() -> Self {
+        Self {
+            scheme: SphScheme::Implicit,
+            iterations: 6,
+            law: SphLaw::Constant,
+        }
+    }
 }
 
 /// How velocity travels between particles and the grid.

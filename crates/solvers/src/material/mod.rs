@@ -2,4 +2,5 @@
 
 pub mod contact;
 pub mod drag;
+pub mod friction;
 pub mod yield_surface;

@@ -1,0 +1,220 @@
+//! Bodies as particles see them: samples on their surfaces (Akinci et al. 2012), only where there is material near.
+
+use super::kernel::Kernel;
+use barchan_base::cells::{Cells, Cursor};
+use barchan_base::shape::Shape;
+use barchan_base::shell;
+use barchan_sim::solids::{Solid, Solids};
+use glam::{IVec3, Vec3, Vec3A};
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How many spacings samples lie below the surface: about one from the first row, as if the material went on.
+const INSET: f32 = 0.5;
+
+/// Samples of every body near material, and this step's samples in the world, sorted by cell.
+#[derive(Default)]
+pub struct Boundary {
+    blocks: HashMap<(u32, IVec3), Vec<Sample>>,
+    /// The shape each body's blocks were sampled from.
+    shapes: Vec<Option<Arc<Shape>>>,
+    wanted: Vec<(u32, IVec3)>,
+    wanted_by_chunk: Vec<Vec<(u32, IVec3)>>,
+    points: Vec<Vec3>,
+    loose: Vec<Placed>,
+    cells: Cells,
+    placed: Vec<Placed>,
+}
+
+/// A sample in its body's own coordinates.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    position: Vec3,
+    normal: Vec3,
+    volume: f32,
+}
+
+/// A sample in the world.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed {
+    /// Where, at the start of the step.
+    pub position: Vec3A,
+    /// How fast, over the step [m/s].
+    pub velocity: Vec3A,
+    /// Unit vector out of the body.
+    pub normal: Vec3A,
+    /// Volume [m³] it stands for (eq. 16: the inverse of its number density).
+    pub volume: f32,
+    /// Coefficient of friction of its body.
+    pub friction: f32,
+    /// Index of its body.
+    pub body: u32,
+}
+
+impl Boundary {
+    /// Places the samples that particles in `cells` of edge `kernel.reach` can meet.
+    pub fn place(&mut self, solids: &Solids, cells: &Cells, kernel: &Kernel) {
+        self.forget_changed(solids);
+        self.find_wanted(solids, cells, kernel);
+        self.sample_missing(kernel);
+        self.loose.clear();
+        self.points.clear();
+        for key in &self.wanted {
+            let solid = &solids.all()[key.0 as usize];
+            for sample in &self.blocks[key] {
+                let placed = sample.placed(solid, key.0);
+                self.points.push(placed.position.into());
+                self.loose.push(placed);
+            }
+        }
+        self.cells.sort(&self.points, kernel.reach);
+        self.placed.clear();
+        let order = self.cells.order().iter();
+        self.placed.extend(order.map(|i| self.loose[*i as usize]));
+    }
+
+    /// This step's samples, in the order of their cells.
+    pub fn samples(&self) -> &[Placed] {
+        &self.placed
+    }
+
+    /// The samples around the cell at `at`, as stretches of [`samples`](Self::samples).
+    pub fn around(&self, at: IVec3, cursor: &mut Cursor) -> [Range<usize>; 9] {
+        if self.cells.is_empty() {
+            return Default::default();
+        }
+        self.cells.stretches(&self.cells.rows(at, cursor))
+    }
+
+    /// Drops the samples of bodies whose shape is no longer what was sampled.
+    fn forget_changed(&mut self, solids: &Solids) {
+        self.shapes.resize(solids.all().len(), None);
+        for (body, (known, solid)) in self.shapes.iter_mut().zip(solids.all()).enumerate() {
+            let shape = solid.shape_at_start();
+            if !known
+                .as_ref()
+                .is_some_and(|known| Arc::ptr_eq(known, shape))
+            {
+                self.blocks.retain(|key, _| key.0 != body as u32);
+                *known = Some(shape.clone());
+            }
+        }
+    }
+
+    fn find_wanted(&mut self, solids: &Solids, cells: &Cells, kernel: &Kernel) {
+        const CHUNK: usize = 256;
+        let chunks = cells.len().div_ceil(CHUNK);
+        self.wanted_by_chunk.resize_with(chunks, Vec::new);
+        self.wanted_by_chunk
+            .par_iter_mut()
+            .enumerate()
+            .for_each(|(chunk, wanted)| {
+                wanted.clear();
+                let range = chunk * CHUNK..((chunk + 1) * CHUNK).min(cells.len());
+                for (body, solid) in solids.all().iter().enumerate() {
+                    for cell in range.clone() {
+                        add_blocks(solid, body as u32, cells.coordinates(cell), kernel, wanted);
+                    }
+                }
+                wanted.sort_unstable_by_key(order);
+                wanted.dedup();
+            });
+        self.wanted.clear();
+        for chunk in &self.wanted_by_chunk {
+            self.wanted.extend(chunk);
+        }
+        self.wanted.sort_unstable_by_key(order);
+        self.wanted.dedup();
+    }
+
+    fn sample_missing(&mut self, kernel: &Kernel) {
+        let missing: Vec<(u32, IVec3)> = self
+            .wanted
+            .iter()
+            .filter(|key| !self.blocks.contains_key(key))
+            .copied()
+            .collect();
+        let shapes = &self.shapes;
+        let sampled: Vec<Vec<Sample>> = missing
+            .par_iter()
+            .map(|(body, block)| match &shapes[*body as usize] {
+                Some(shape) => sample_block(shape, *block, kernel),
+                None => Vec::new(),
+            })
+            .collect();
+        self.blocks.extend(missing.into_iter().zip(sampled));
+    }
+}
+
+fn order(key: &(u32, IVec3)) -> (u32, [i32; 3]) {
+    (key.0, key.1.to_array())
+}
+
+/// Adds the blocks of a body that particles in the cell at `at` can meet.
+fn add_blocks(
+    solid: &Solid,
+    body: u32,
+    at: IVec3,
+    kernel: &Kernel,
+    wanted: &mut Vec<(u32, IVec3)>,
+) {
+    let middle = (at.as_vec3() + 0.5) * kernel.reach;
+    // From the middle of the cell to its corner, from there to the end of the kernel, and down to the samples.
+    let reach = (0.8661 + 1.0) * kernel.reach;
+    if solid.bounds().distance_squared(middle) > reach * reach {
+        return;
+    }
+    let local = solid.pose_at(0.0).local_point(middle);
+    let shape = solid.shape_at_start();
+    if shape.is_beyond(local, reach) || shape.distance(local) < -reach {
+        return;
+    }
+    let first = shell::block_at(local - reach, kernel.spacing);
+    let last = shell::block_at(local + reach, kernel.spacing);
+    for z in first.z..=last.z {
+        for y in first.y..=last.y {
+            for x in first.x..=last.x {
+                let key = (body, IVec3::new(x, y, z));
+                if wanted.last() != Some(&key) {
+                    wanted.push(key);
+                }
+            }
+        }
+    }
+}
+
+fn sample_block(shape: &Shape, block: IVec3, kernel: &Kernel) -> Vec<Sample> {
+    let points = shell::block(shape, (kernel.spacing, INSET * kernel.spacing), block);
+    points
+        .iter()
+        .filter(|point| point.own)
+        .map(|point| {
+            let number: f32 = points
+                .iter()
+                .map(|other| kernel.value(other.position.distance_squared(point.position)))
+                .sum();
+            Sample {
+                position: point.position,
+                normal: point.normal,
+                volume: 1.0 / number,
+            }
+        })
+        .collect()
+}
+
+impl Sample {
+    fn placed(&self, solid: &Solid, body: u32) -> Placed {
+        let pose = solid.pose_at(0.0);
+        let position = pose.point(self.position);
+        Placed {
+            position: position.into(),
+            velocity: solid.velocity_from(position).into(),
+            normal: pose.vector(self.normal).into(),
+            volume: self.volume,
+            friction: solid.friction,
+            body,
+        }
+    }
+}

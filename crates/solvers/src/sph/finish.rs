@@ -1,0 +1,283 @@
+//! The end of a step: volume repaired by displacement, places and columns handed back, nothing inside a body.
+
+use super::boundary::Placed;
+use super::lists::{CHUNK, Near};
+use super::operator::Role;
+use super::sleep::Thresholds;
+use super::work::Work;
+use super::{QUIET, WORLD};
+use crate::material::contact::bounce;
+use barchan_sim::coupling::Impulses;
+use barchan_sim::solids::{Solid, Solids};
+use barchan_sim::state::Particles;
+use glam::{Vec3, Vec3A};
+use rayon::prelude::*;
+
+/// Part of the density error repaired in a step.
+const REPAIR: f32 = 0.15;
+/// Density that is left alone: resting particles stay just full, so that their constraint does not chatter.
+const FULL: f32 = 1.01;
+/// Pairs nearer than this many spacings are taken apart one by one, by this part of what is missing in a step: the kernel's
+/// gradient vanishes between them, and a repair that cannot part them would lift the rest for ever.
+const CLOSE: f32 = 0.6;
+const PART: f32 = 0.1;
+/// The longest displacement of a repair over the spacing.
+const MOST_REPAIR: f32 = 0.1;
+/// No particle comes nearer to a body than this many spacings.
+const KEEP_OFF: f32 = 0.25;
+
+impl Work {
+    /// Displacements [m] that take over-full places apart, into `free`. They never enter the velocity, and there is no
+    /// friction in them.
+    pub fn find_repairs(&mut self, spacing: f32) {
+        self.transfer
+            .par_iter_mut()
+            .zip(&self.grains)
+            .zip(&self.density)
+            .with_min_len(CHUNK)
+            .for_each(|((transfer, grain), density)| {
+                let push = REPAIR * (density - FULL).max(0.0) / grain.compliance;
+                *transfer = grain.correction.matrix() * -push;
+            });
+        let Self {
+            x,
+            free,
+            lists,
+            boundary,
+            drifts,
+            transfer,
+            grains,
+            pressure,
+            ..
+        } = self;
+        let around = super::operator::Around {
+            x,
+            lists,
+            samples: boundary.samples(),
+            drifts,
+        };
+        let most = MOST_REPAIR * spacing;
+        let (x, lists) = (&*x, &*lists);
+        around.push((transfer, pressure, 1.0), grains, free, |i, grain, push| {
+            let near = lists[i / CHUNK].particles(i % CHUNK);
+            let repair = push * grain.lightness + part(x, i, near, CLOSE * spacing);
+            repair.clamp_length_max(most)
+        });
+    }
+}
+
+/// The displacement [m] that takes particle `i` out of pairs nearer than `close` [m].
+fn part(x: &[Vec3A], i: usize, near: Near<'_>, close: f32) -> Vec3A {
+    let mut away = Vec3A::ZERO;
+    for (j, _) in near.iter() {
+        let way = x[i] - x[j];
+        let squared = way.length_squared();
+        if squared < close * close {
+            // Two in one place part along x, the later one forwards.
+            let side = if i > j { Vec3A::X } else { Vec3A::NEG_X };
+            let direction = way.try_normalize().unwrap_or(side);
+            away += direction * (PART * (close - squared.sqrt()));
+        }
+    }
+    away
+}
+
+/// What a step did, chunk by chunk.
+#[derive(Clone, Debug, Default)]
+pub struct Notes {
+    /// Kinetic energy [J].
+    pub kinetic_energy: f64,
+    /// Fastest, squared.
+    pub max_speed_squared: f32,
+    /// Lost particles.
+    pub lost: Vec<usize>,
+    /// Particles that a body stopped.
+    pub stopped: u64,
+    /// What bodies received.
+    pub impulses: Impulses,
+}
+
+/// The new place and velocity of a particle, and what it gave to a body.
+struct Moved {
+    position: Vec3,
+    velocity: Vec3,
+    stopped: Option<(usize, Vec3)>,
+}
+
+/// What is needed to hand particles back.
+pub struct Finish<'a> {
+    /// The bodies.
+    pub solids: &'a Solids,
+    /// Length of the step [s].
+    pub dt: f32,
+    /// Spacing [m].
+    pub spacing: f32,
+    /// When to sleep and wake.
+    pub thresholds: Thresholds,
+}
+
+impl Finish<'_> {
+    /// Moves the particles by their velocities and repairs; `density` becomes how long each has been quiet.
+    pub fn advance(&self, work: &mut Work, particles: &Particles, notes: &mut Vec<Notes>) {
+        let Work {
+            x,
+            v,
+            free,
+            density,
+            lists,
+            boundary,
+            grains,
+            cells,
+            ..
+        } = work;
+        let none = Impulses::new(self.solids);
+        let quiets = particles.extra[QUIET].entries::<f32>();
+        let own = (
+            x.par_chunks_mut(CHUNK),
+            v.par_chunks_mut(CHUNK),
+            density.par_chunks_mut(CHUNK),
+            free.par_chunks(CHUNK),
+        );
+        own.into_par_iter()
+            .zip(&*lists)
+            .enumerate()
+            .map(|(chunk, ((x, v, quiet, shifts), list))| {
+                let mut notes = Notes {
+                    impulses: none.clone(),
+                    ..Notes::default()
+                };
+                let own = x.iter_mut().zip(v).zip(quiet).zip(shifts);
+                for (k, (((x, v), quiet), shift)) in own.enumerate() {
+                    let i = chunk * CHUNK + k;
+                    let from = cells.order()[i] as usize;
+                    *quiet = quiets[from];
+                    if grains[i].role == Role::Asleep {
+                        continue;
+                    }
+                    let near = (list.samples(k), boundary.samples());
+                    let moved = self.move_one((*x, *v, *shift), near);
+                    let speed = moved.velocity.length();
+                    *quiet = self.thresholds.quiet(*quiet, speed, self.dt);
+                    if grains[i].role == Role::Dozing && *quiet > 0.0 {
+                        *v = Vec3A::ZERO;
+                        continue;
+                    }
+                    notes.note(from, &moved, particles.mass[from]);
+                    (*x, *v) = (moved.position.into(), moved.velocity.into());
+                }
+                notes
+            })
+            .collect_into_vec(notes);
+    }
+
+    /// Moves a particle by its velocity and repair, stopping it at bodies.
+    fn move_one(
+        &self,
+        (from, velocity, shift): (Vec3A, Vec3A, Vec3A),
+        (near, samples): (Near<'_>, &[Placed]),
+    ) -> Moved {
+        let from = Vec3::from(from);
+        let velocity = Vec3::from(velocity);
+        let mut moved = Moved {
+            position: from + velocity * self.dt + Vec3::from(shift),
+            velocity,
+            stopped: None,
+        };
+        let mut last = usize::MAX;
+        for (sample, _) in near.iter() {
+            let body = samples[sample].body as usize;
+            if body != last {
+                last = body;
+                self.meet(&self.solids.all()[body], body, from, &mut moved);
+            }
+        }
+        moved
+    }
+
+    /// Stops a particle that would come too near to a body.
+    fn meet(&self, solid: &Solid, body: usize, from: Vec3, moved: &mut Moved) {
+        let radius = KEEP_OFF * self.spacing;
+        let way = moved.position - from;
+        let carried = solid.velocity_from(from) * self.dt;
+        let before = solid.surface_at(from, 0.0).distance.abs();
+        if before > radius + (way - carried).length() {
+            return;
+        }
+        let mut normal = None;
+        if let Some(touch) = solid.sweep(from, moved.position, radius, 0.0) {
+            let carried = carried * (1.0 - touch.fraction);
+            moved.position = from + way * touch.fraction + carried;
+            normal = Some(touch.normal);
+        }
+        let surface = solid.surface_at(moved.position, 1.0);
+        if surface.distance < radius {
+            moved.position += surface.normal * (radius - surface.distance);
+            normal = Some(surface.normal);
+        }
+        if let Some(normal) = normal {
+            let wall = solid.velocity(moved.position);
+            let after = wall + bounce(moved.velocity - wall, normal, 0.0, solid.friction);
+            moved.stopped = Some((body, moved.velocity - after));
+            moved.velocity = after;
+        }
+    }
+
+    /// Hands the particles back.
+    pub fn hand_back(&self, work: &mut Work, particles: &mut Particles) {
+        work.find_ranks(particles.len());
+        let work = &*work;
+        let solved = |place: u32| {
+            let grain = work.grains.get(place as usize);
+            grain.filter(|grain| grain.role != Role::Asleep)
+        };
+        let places = &work.rank;
+        let [pressure, normal, shear, rate, quiet] = &mut particles.extra[..] else {
+            unreachable!("the solver's columns")
+        };
+        (
+            particles.position.par_chunks_mut(CHUNK),
+            particles.velocity.par_chunks_mut(CHUNK),
+            places.par_chunks(CHUNK),
+            pressure.entries_mut::<f32>().par_chunks_mut(CHUNK),
+            normal.entries_mut::<Vec3>().par_chunks_mut(CHUNK),
+            shear.entries_mut::<Vec3>().par_chunks_mut(CHUNK),
+            rate.entries_mut::<f32>().par_chunks_mut(CHUNK),
+            quiet.entries_mut::<f32>().par_chunks_mut(CHUNK),
+        )
+            .into_par_iter()
+            .for_each(
+                |(position, velocity, places, pressure, normal, shear, rate, quiet)| {
+                    for (k, place) in places.iter().enumerate() {
+                        let Some(grain) = solved(*place) else {
+                            continue;
+                        };
+                        let i = *place as usize;
+                        position[k] = work.x[i].into();
+                        velocity[k] = work.v[i].into();
+                        pressure[k] = work.pressure[i];
+                        normal[k] = grain.stress.diagonal.into();
+                        shear[k] = grain.stress.off.into();
+                        rate[k] = grain.gap;
+                        quiet[k] = work.density[i];
+                    }
+                },
+            );
+    }
+}
+
+impl Notes {
+    fn note(&mut self, index: usize, moved: &Moved, mass: f32) {
+        let speed_squared = moved.velocity.length_squared();
+        // Written so that NaN counts as lost.
+        if !(moved.position.abs().max_element() < WORLD && speed_squared.is_finite()) {
+            self.lost.push(index);
+            return;
+        }
+        self.kinetic_energy += 0.5 * f64::from(mass) * f64::from(speed_squared);
+        self.max_speed_squared = self.max_speed_squared.max(speed_squared);
+        if let Some((body, change)) = moved.stopped {
+            self.stopped += 1;
+            self.impulses.push(body, moved.position, change * mass);
+        }
+    }
+}

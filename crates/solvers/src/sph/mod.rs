@@ -1,0 +1,279 @@
+//! Material as particles that carry a continuum: SPH with unilateral pressure and Drucker–Prager friction
+//! (Ihmsen, Wahl & Teschner 2013), solved so that piles keep their angle and come to rest.
+//!
+//! A step, in order:
+//!
+//! 1. sort the particles into cells, leave out those that sleep, place the boundary samples, find neighbours;
+//! 2. measure density and the corrected gradient;
+//! 3. sweep: move by the stresses, let the stresses answer to the velocity gradient;
+//! 4. filter the velocities, repair the volume by displacement, move, stop at bodies.
+//!
+//! Equations and figures are in docs/sph.md.
+
+mod answer;
+mod boundary;
+mod finish;
+mod ihmsen;
+mod implicit;
+mod kernel;
+mod lists;
+mod operator;
+mod sleep;
+mod tensor;
+mod work;
+
+use answer::Answer;
+use barchan_base::column::{ColumnSpec, Kind};
+use barchan_sim::coupling::Impulses;
+use barchan_sim::model::Model;
+use barchan_sim::scene::{SphScheme, SphSettings};
+use barchan_sim::solids::Solids;
+use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
+use barchan_sim::state::State;
+use finish::{Finish, Notes};
+use glam::{Vec3, Vec3A};
+use ihmsen::Prediction;
+use implicit::Sweep;
+use kernel::Kernel;
+use operator::Role;
+use rayon::prelude::*;
+use sleep::{Soaking, Thresholds};
+use work::{Law, Work};
+
+/// Columns of the solver, by their place.
+const PRESSURE: usize = 0;
+const STRESS: usize = 1;
+const SHEAR: usize = 2;
+const SHEAR_RATE: usize = 3;
+const QUIET: usize = 4;
+
+const fn column(name: &'static str, unit: &'static str, kind: Kind) -> ColumnSpec {
+    ColumnSpec { name, unit, kind }
+}
+
+const COLUMNS: &[ColumnSpec] = &[
+    column("pressure", "Pa", Kind::F32),
+    column("stress_xx_yy_zz", "Pa", Kind::Vec3),
+    column("stress_yz_xz_xy", "Pa", Kind::Vec3),
+    column("shear_rate", "1/s", Kind::F32),
+    column("quiet", "s", Kind::F32),
+];
+
+/// The longest step [s], and over the time that a fall through one spacing takes, √(d/g).
+const LONGEST_STEP: f64 = 0.01;
+const LONGEST_FALL: f64 = 0.022;
+/// The longest way in a step over the spacing.
+const LONGEST_WAY: f64 = 0.3;
+/// Part of the velocity that no gradient sees, taken out in a step.
+const FILTER: f32 = 0.064;
+/// Speed [m/s] that artificial viscosity spreads with, and the most that it may take out in a step.
+const SIGNAL_SPEED: f32 = 10.0;
+const MOST_DRAG: f32 = 0.25;
+/// Particles further out than this [m] are lost: a 32-bit float has no centimetres left there.
+const WORLD: f32 = 1e5;
+
+/// The SPH solver.
+pub struct Sph {
+    settings: SphSettings,
+    work: Work,
+    notes: Vec<Notes>,
+}
+
+impl Solver for Sph {
+    fn columns(&self) -> &'static [ColumnSpec] {
+        COLUMNS
+    }
+
+    fn max_dt(&self, model: &Model, state: &State) -> f64 {
+        let spacing = f64::from(model.resolution);
+        let gravity = f64::from(model.gravity.length());
+        let fastest = state
+            .particles
+            .velocity
+            .par_iter()
+            .with_min_len(4096)
+            .map(|velocity| velocity.length_squared())
+            .reduce(|| 0.0, f32::max);
+        let fall = LONGEST_FALL * (spacing / gravity).sqrt();
+        let bodies = state.solids.all().iter().map(|solid| solid.speed());
+        let fastest = f64::from(bodies.fold(fastest.sqrt(), f32::max));
+        let way = LONGEST_WAY * spacing / (fastest + gravity * fall.min(LONGEST_STEP));
+        fall.min(way).min(LONGEST_STEP)
+    }
+
+    fn step(&mut self, model: &Model, state: &mut State, dt: f64) -> Result<StepReport, StepError> {
+        let kernel = Kernel::new(model.resolution);
+        let State {
+            particles,
+            solids,
+            clock,
+            ..
+        } = state;
+        let work = &mut self.work;
+        work.cells.sort(&particles.position, kernel.reach);
+        let soaking = Soaking::at(model, clock.time());
+        if work.let_sleep(particles, (solids, &soaking), &kernel) {
+            return Ok(all_asleep(solids));
+        }
+        work.gather(particles, &Law::of(model, self.settings.law, &kernel));
+        work.assign_roles(particles);
+        work.boundary.place(solids, &work.cells, &kernel);
+        work.search(kernel);
+        let impulses = self.solve(model, dt as f32, &kernel, solids);
+        let finish = Finish {
+            solids,
+            dt: dt as f32,
+            spacing: kernel.spacing,
+            thresholds: Thresholds::new(kernel.spacing, model.gravity.length()),
+        };
+        finish.advance(&mut self.work, particles, &mut self.notes);
+        finish.hand_back(&mut self.work, particles);
+        Ok(self.summary(impulses))
+    }
+
+    fn cost(&self) -> Cost {
+        Cost {
+            bytes_per_particle: 680.0,
+            seconds_per_particle_step: 3.5e-6,
+            steps_per_second: 1000.0,
+        }
+    }
+}
+
+impl Sph {
+    /// A solver with these settings.
+    pub fn new(settings: SphSettings) -> Self {
+        Self {
+            settings,
+            work: Work::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Velocities, and displacements in `free`; returns what bodies received.
+    fn solve(&mut self, model: &Model, dt: f32, kernel: &Kernel, solids: &Solids) -> Impulses {
+        let work = &mut self.work;
+        let own = -kernel.slope(0.0) * kernel.volume;
+        let share = (kernel.volume, dt);
+        let none = Impulses::new(solids);
+        work.prepare(model.gravity, dt);
+        match self.settings.scheme {
+            SphScheme::Ihmsen => Prediction::new(*kernel, dt).solve(work, self.settings.iterations),
+            SphScheme::Implicit => {
+                let answer = Answer::of(solids);
+                work.soften(answer.as_ref(), kernel.volume);
+                work.move_by_stress(dt, own);
+                for _ in 1..self.settings.iterations {
+                    work.let_bodies_answer(answer.as_ref(), share, &none);
+                    work.relax(dt, Sweep::Other);
+                    work.move_by_stress(dt, own);
+                }
+                work.let_bodies_answer(answer.as_ref(), share, &none);
+            }
+        }
+        let impulses = work
+            .around()
+            .reactions(&work.transfer, &work.grains, share, &none);
+        // The last answer of the stresses is for the next step; its gradient is that of the final velocities.
+        match self.settings.scheme {
+            SphScheme::Ihmsen => work.differentiate(),
+            SphScheme::Implicit => work.relax(dt, Sweep::Last),
+        }
+        work.note_shear(dt);
+        match self.settings.scheme {
+            SphScheme::Ihmsen => work.free.fill(Vec3A::ZERO),
+            SphScheme::Implicit => {
+                let drag = (SIGNAL_SPEED * dt / kernel.support).min(MOST_DRAG);
+                work.filter((FILTER, drag), own);
+                work.find_repairs(kernel.spacing);
+            }
+        }
+        impulses
+    }
+
+    /// Adds up the chunks in their order.
+    fn summary(&self, mut impulses: Impulses) -> StepReport {
+        let mut report = StepReport::default();
+        let mut stopped = 0;
+        for notes in &self.notes {
+            report.kinetic_energy += notes.kinetic_energy;
+            report.max_speed = report
+                .max_speed
+                .max(f64::from(notes.max_speed_squared).sqrt());
+            report.lost.extend(&notes.lost);
+            stopped += notes.stopped;
+            impulses.add(&notes.impulses);
+        }
+        report.impulses = impulses.into_sums();
+        report.lost.sort_unstable();
+        let solved = self.work.grains.iter();
+        let solved = solved.filter(|grain| grain.role != Role::Asleep).count();
+        report.measures = vec![("solved", solved as f64), ("stopped", stopped as f64)];
+        report
+    }
+}
+
+fn all_asleep(solids: &Solids) -> StepReport {
+    StepReport {
+        impulses: Impulses::new(solids).into_sums(),
+        measures: vec![("solved", 0.0), ("stopped", 0.0)],
+        ..Default::default()
+    }
+}
+
+impl Work {
+    /// Density, corrected gradient, and velocities before pressure and friction.
+    fn prepare(&mut self, gravity: Vec3, dt: f32) {
+        let mut grains = std::mem::take(&mut self.grains);
+        self.around().measure(&mut grains);
+        self.grains = grains;
+        let kick = Vec3A::from(gravity) * dt;
+        (&mut self.grains, &mut self.free, &self.v, &self.density)
+            .into_par_iter()
+            .with_min_len(lists::CHUNK)
+            .for_each(|(grain, free, v, density)| {
+                grain.gap = (density - 1.0).min(0.0);
+                *free = match grain.role {
+                    Role::Asleep => Vec3A::ZERO,
+                    _ => *v + kick,
+                };
+            });
+        self.update_transfer();
+    }
+
+    /// Makes room in the particles' compliance for that of the bodies.
+    fn soften(&mut self, answer: Option<&Answer>, volume: f32) {
+        self.drifts.clear();
+        if let Some(answer) = answer {
+            let mut grains = std::mem::take(&mut self.grains);
+            answer.soften(&self.around(), &mut grains, volume);
+            self.grains = grains;
+        }
+    }
+
+    /// Moves the bodies as the stresses there are would.
+    fn let_bodies_answer(&mut self, answer: Option<&Answer>, share: (f32, f32), none: &Impulses) {
+        if let Some(answer) = answer {
+            let around = self.around();
+            let impulses = around.reactions(&self.transfer, &self.grains, share, none);
+            answer.update(impulses, &mut self.drifts);
+        }
+    }
+
+    /// Turns the stresses with the material, and notes how fast it shears.
+    fn note_shear(&mut self, dt: f32) {
+        self.grains
+            .par_iter_mut()
+            .zip(&self.transfer)
+            .with_min_len(lists::CHUNK)
+            .for_each(|(grain, gradient)| {
+                if grain.role == Role::Asleep {
+                    return;
+                }
+                grain.stress = grain.stress.spun(&(*gradient * dt));
+                let rate = tensor::Sym3::of(gradient).deviator();
+                // The gap is no longer needed.
+                grain.gap = std::f32::consts::SQRT_2 * rate.norm();
+            });
+    }
+}

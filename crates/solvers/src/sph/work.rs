@@ -1,0 +1,222 @@
+//! The particles of one step, gathered in the order of their cells, and handed back.
+
+use super::boundary::Boundary;
+use super::kernel::Kernel;
+use super::lists::{CHUNK, List, Search};
+use super::operator::{Around, Drift, Grain, Role};
+use super::tensor::Sym3;
+use super::{PRESSURE, QUIET, SHEAR, SHEAR_RATE, STRESS};
+use crate::material::friction::inertial;
+use barchan_base::cells::Cells;
+use barchan_sim::model::Model;
+use barchan_sim::scene::SphLaw;
+use barchan_sim::state::Particles;
+use glam::{Mat3A, Vec3, Vec3A};
+use rayon::prelude::*;
+
+/// Scratch of a step; nothing in it outlives the step but its memory.
+#[derive(Default)]
+pub struct Work {
+    /// Who is where.
+    pub cells: Cells,
+    /// The bodies.
+    pub boundary: Boundary,
+    /// Neighbours.
+    pub lists: Vec<List>,
+    /// Places.
+    pub x: Vec<Vec3A>,
+    /// The same, axis by axis.
+    pub axes: [Vec<f32>; 3],
+    /// Velocities as they are solved for.
+    pub v: Vec<Vec3A>,
+    /// Velocities before pressure and friction.
+    pub free: Vec<Vec3A>,
+    /// σ L, or whatever else is summed over neighbours.
+    pub transfer: Vec<Mat3A>,
+    /// Pressures [Pa].
+    pub pressure: Vec<f32>,
+    /// Relative densities.
+    pub density: Vec<f32>,
+    /// The rest.
+    pub grains: Vec<Grain>,
+    /// Change of each body's velocity.
+    pub drifts: Vec<Drift>,
+    /// The sorted place of each particle, or one beyond them all.
+    pub rank: Vec<u32>,
+    /// Which cells take part.
+    pub awake: Vec<bool>,
+    /// Which cells are solved for.
+    pub solved: Vec<bool>,
+    /// Which cells lend their stress.
+    pub wider: Vec<bool>,
+    /// Which cells lend their places.
+    pub kept: Vec<bool>,
+}
+
+/// A material's numbers, as particles look them up.
+#[derive(Clone, Copy, Debug)]
+pub struct Law {
+    /// Friction coefficient.
+    pub mu: f32,
+    /// Cohesion [Pa].
+    pub cohesion: f32,
+    /// Density [kg/m³].
+    pub density: f32,
+    /// Cohesion [Pa] and viscosity that being wet adds.
+    pub wet: (f32, f32),
+    /// Grain size where friction grows with inertia [m].
+    pub grain_size: Option<f32>,
+}
+
+impl Law {
+    /// The laws of a model's materials.
+    pub fn of(model: &Model, law: SphLaw, kernel: &Kernel) -> Vec<Self> {
+        // The density such that particles of the kernel's volume weigh what the model says.
+        let packing = model.particle_volume() as f32 / kernel.volume;
+        model
+            .materials
+            .iter()
+            .map(|material| Self {
+                mu: material.friction_angle.tan() as f32,
+                cohesion: material.cohesion as f32,
+                density: material.density as f32 * packing,
+                wet: (material.wet_cohesion as f32, material.wet_viscosity as f32),
+                grain_size: match law {
+                    SphLaw::Constant => None,
+                    SphLaw::Inertial => Some(material.grain_size as f32),
+                },
+            })
+            .collect()
+    }
+}
+
+impl Work {
+    /// What the particles share.
+    pub fn around(&self) -> Around<'_> {
+        Around {
+            x: &self.x,
+            lists: &self.lists,
+            samples: self.boundary.samples(),
+            drifts: &self.drifts,
+        }
+    }
+
+    /// Copies the particles of the kept cells.
+    pub fn gather(&mut self, particles: &Particles, laws: &[Law]) {
+        let order = self.cells.order();
+        let count = order.len();
+        self.x.resize(count, Vec3A::ZERO);
+        self.v.resize(count, Vec3A::ZERO);
+        self.free.resize(count, Vec3A::ZERO);
+        self.transfer.resize(count, Mat3A::ZERO);
+        self.pressure.resize(count, 0.0);
+        self.grains.resize(count, Grain::default());
+        let columns = Columns::of(particles);
+        let own = (
+            self.x.par_chunks_mut(CHUNK),
+            self.v.par_chunks_mut(CHUNK),
+            self.pressure.par_chunks_mut(CHUNK),
+            self.grains.par_chunks_mut(CHUNK),
+        );
+        own.into_par_iter().zip(order.par_chunks(CHUNK)).for_each(
+            |((x, v, pressure, grains), order)| {
+                for (k, from) in order.iter().enumerate() {
+                    let from = *from as usize;
+                    x[k] = particles.position[from].into();
+                    v[k] = particles.velocity[from].into();
+                    pressure[k] = columns.pressure[from];
+                    let law = &laws[particles.material[from] as usize];
+                    grains[k] = columns.grain(from, law, pressure[k]);
+                }
+            },
+        );
+    }
+
+    /// Finds the sorted place of each of `count` particles.
+    pub fn find_ranks(&mut self, count: usize) {
+        self.rank.clear();
+        self.rank.resize(count, u32::MAX);
+        for (place, particle) in self.cells.order().iter().enumerate() {
+            self.rank[*particle as usize] = place as u32;
+        }
+    }
+
+    /// Sorts out who moves, who dozes and who sleeps, by cell.
+    pub fn assign_roles(&mut self, particles: &Particles) {
+        let quiet = particles.extra[QUIET].entries::<f32>();
+        let (cells, solved) = (&self.cells, &self.solved);
+        self.grains
+            .par_chunks_mut(CHUNK)
+            .enumerate()
+            .for_each(|(chunk, grains)| {
+                let mut cell = cells.cell_of(chunk * CHUNK);
+                for (k, grain) in grains.iter_mut().enumerate() {
+                    let place = chunk * CHUNK + k;
+                    while cells.places(cell).end <= place {
+                        cell += 1;
+                    }
+                    let still = quiet[cells.order()[place] as usize] >= super::sleep::AFTER;
+                    grain.role = match (still, solved[cell]) {
+                        (false, _) => Role::Awake,
+                        (true, true) => Role::Dozing,
+                        (true, false) => Role::Asleep,
+                    };
+                }
+            });
+    }
+
+    /// Finds all neighbours.
+    pub fn search(&mut self, kernel: Kernel) {
+        for (axis, values) in self.axes.iter_mut().enumerate() {
+            values.clear();
+            values.par_extend(self.x.par_iter().map(|x| x[axis]));
+        }
+        let search = Search {
+            cells: &self.cells,
+            x: &self.x,
+            axes: &self.axes,
+            boundary: &self.boundary,
+            kernel,
+        };
+        search.fill(&mut self.lists, &mut self.density);
+    }
+}
+
+struct Columns<'a> {
+    pressure: &'a [f32],
+    normal: &'a [Vec3],
+    shear: &'a [Vec3],
+    rate: &'a [f32],
+    wetness: &'a [f32],
+}
+
+impl<'a> Columns<'a> {
+    fn of(particles: &'a Particles) -> Self {
+        let extra = &particles.extra;
+        Self {
+            pressure: extra[PRESSURE].entries(),
+            normal: extra[STRESS].entries(),
+            shear: extra[SHEAR].entries(),
+            rate: extra[SHEAR_RATE].entries(),
+            wetness: &particles.wetness,
+        }
+    }
+
+    fn grain(&self, from: usize, law: &Law, pressure: f32) -> Grain {
+        let mu = law.grain_size.map_or(law.mu, |size| {
+            inertial(law.mu, self.rate[from], size, pressure, law.density)
+        });
+        let wetness = self.wetness[from];
+        Grain {
+            stress: Sym3 {
+                diagonal: self.normal[from].into(),
+                off: self.shear[from].into(),
+            },
+            mu,
+            cohesion: law.cohesion + wetness * law.wet.0,
+            viscosity: wetness * law.wet.1,
+            lightness: 1.0 / law.density,
+            ..Grain::default()
+        }
+    }
+}

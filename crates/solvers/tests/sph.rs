@@ -1,0 +1,558 @@
+//! The SPH method up the ladder: rest, tilt, slide, impact, sleep, wetness, bodies, bytes.
+#![allow(clippy::unwrap_used)]
+
+use barchan_base::Pose;
+use barchan_base::sampling::Layout;
+use barchan_base::shape::Shape;
+use barchan_sim::body::{Body, Dynamic, Form, Interpolation, Track};
+use barchan_sim::coupling::{Coupling, coupling};
+use barchan_sim::model::{Fill, Interval, Material, Model, Wet};
+use barchan_sim::scene::{SphScheme, SphSettings};
+use barchan_sim::solver::{Solver, StepReport};
+use barchan_sim::start::start;
+use barchan_sim::state::{Particles, State};
+use barchan_solvers::sph::Sph;
+use glam::{DVec3, Quat, Vec3};
+use std::sync::Arc;
+
+const SPACING: f32 = 0.02;
+const ROUGH: f32 = 10.0;
+const GRAVITY: f32 = 9.81;
+
+fn model(angle: f64) -> Model {
+    let mut model = Model::empty();
+    model.resolution = SPACING;
+    model.spacing = SPACING;
+    model.seed = 3;
+    model.materials = vec![Material {
+        name: "sand".into(),
+        density: 1600.0,
+        grain_density: 2650.0,
+        grain_size: 0.0003,
+        friction_angle: angle.to_radians(),
+        cohesion: 0.0,
+        wet_cohesion: 2000.0,
+        wet_viscosity: 0.3,
+        restitution: 0.3,
+        color: [0.5; 3],
+    }];
+    model
+}
+
+fn body(shape: Shape, friction: f32) -> Body {
+    Body {
+        name: "body".into(),
+        form: Form::Static(Arc::new(shape)),
+        friction,
+        restitution: None,
+    }
+}
+
+fn block(min: Vec3, max: Vec3) -> Shape {
+    let half = (max - min) * 0.5;
+    Shape::Cuboid { half }.placed(Pose::new((min + max) * 0.5, Quat::IDENTITY), 1.0)
+}
+
+fn wall(normal: Vec3, at: Vec3) -> Shape {
+    Shape::HalfSpace { normal }.placed(Pose::new(at, Quat::IDENTITY), 1.0)
+}
+
+fn fill(model: &mut Model, shape: Shape) {
+    model.fills.push(Fill {
+        material: 0,
+        shape,
+        velocity: Vec3::ZERO,
+        layout: Layout::Jittered,
+    });
+}
+
+/// A rough floor and smooth walls around a layer of `size` in spacings.
+fn layer(angle: f64, size: Vec3) -> Model {
+    let mut model = model(angle);
+    let size = size * SPACING;
+    let half = 0.5 * size;
+    fill(
+        &mut model,
+        block(
+            Vec3::new(-half.x, 0.0, -half.z),
+            Vec3::new(half.x, size.y, half.z),
+        ),
+    );
+    model.bodies.push(body(wall(Vec3::Y, Vec3::ZERO), ROUGH));
+    for normal in [Vec3::X, Vec3::NEG_X, Vec3::Z, Vec3::NEG_Z] {
+        model.bodies.push(body(wall(normal, normal * -half), 0.0));
+    }
+    model
+}
+
+struct Sand {
+    model: Model,
+    solver: Sph,
+    state: State,
+    coupling: Box<dyn Coupling>,
+}
+
+impl Sand {
+    fn new(model: Model) -> Self {
+        Self::with(model, SphSettings::default())
+    }
+
+    fn with(model: Model, settings: SphSettings) -> Self {
+        let solver = Sph::new(settings);
+        let state = start(&model, 50.0, solver.columns()).unwrap();
+        let coupling = coupling(&model);
+        Self {
+            model,
+            solver,
+            state,
+            coupling,
+        }
+    }
+
+    fn step(&mut self) -> StepReport {
+        let (model, state) = (&self.model, &mut self.state);
+        let step = state.clock.plan(self.solver.max_dt(model, state));
+        state.solids.place(model, step.start, step.end).unwrap();
+        self.coupling.place_solids(model, &mut state.solids, &step);
+        barchan_sim::emit::emit(model, state, &step);
+        barchan_sim::wet::soak(model, state, &step);
+        let report = self.solver.step(model, state, step.dt).unwrap();
+        assert!(report.lost.is_empty(), "lost {:?}", report.lost);
+        self.coupling
+            .return_impulses(model, &mut state.solids, &report.impulses);
+        state.clock.advance(&step);
+        report
+    }
+
+    fn until(&mut self, time: f64) -> StepReport {
+        let mut report = self.step();
+        while self.state.clock.time() < time {
+            report = self.step();
+        }
+        report
+    }
+
+    fn rms_speed(&self) -> f32 {
+        let velocities = &self.state.particles.velocity;
+        let sum: f32 = velocities.iter().map(|v| v.length_squared()).sum();
+        (sum / velocities.len() as f32).sqrt()
+    }
+
+    fn mean<V: std::iter::Sum<V> + std::ops::Div<f32, Output = V>>(
+        &self,
+        value: impl Fn(&Particles, usize) -> V,
+    ) -> V {
+        let count = self.state.particles.len();
+        (0..count)
+            .map(|i| value(&self.state.particles, i))
+            .sum::<V>()
+            / count as f32
+    }
+}
+
+#[test]
+fn a_layer_comes_to_rest_and_the_floor_carries_it() {
+    let mut sand = Sand::new(layer(30.0, Vec3::new(8.0, 8.0, 8.0)));
+    // Until someone sleeps, what gravity gives is what the sand and the floor receive.
+    let mass: f64 = 8.0f64.powi(3) * 1600.0 * f64::from(SPACING).powi(3);
+    let mut floor = 0.0;
+    while sand.state.clock.time() < 0.2 {
+        floor -= sand.step().impulses[0].linear.y;
+    }
+    let falling = f64::from(-sand.mean(|p, i| p.velocity[i].y)) * mass;
+    let carried = (floor + falling) / (mass * 9.81 * sand.state.clock.time());
+    assert!((carried - 1.0).abs() < 0.01, "{carried}");
+    sand.until(0.8);
+    assert!(sand.rms_speed() < 2e-3, "{}", sand.rms_speed());
+    // Nobody sank into the floor, and the layer is as high as it was filled.
+    let lowest = sand.state.particles.position.iter().map(|p| p.y);
+    assert!(lowest.fold(f32::MAX, f32::min) > 0.2 * SPACING);
+    let middle = sand.mean(|p, i| p.position[i].y) / SPACING;
+    assert!((middle - 4.0).abs() < 0.6, "{middle}");
+}
+
+/// The angle [deg] at which a layer begins to flow when gravity is turned by 20 degrees a second.
+fn tilt_onset(angle: f64) -> f64 {
+    let size = Vec3::new(26.0, 5.0, 4.0);
+    let mut model = layer(angle, size);
+    // Ends as high as the layer: what flows can leave.
+    for (body, x) in [(1, -13.0f32), (2, 13.0)] {
+        let at = Vec3::new(x * SPACING, 0.0, 0.0);
+        let out = Vec3::new(x.signum() * 0.1, 0.0, 0.0);
+        let half = Vec3::new(0.0, size.y * SPACING, 1.0);
+        let (a, b) = (at - half, at + out + half);
+        model.bodies[body] = self::body(block(a.min(b), a.max(b)), 0.0);
+    }
+    let mut sand = Sand::new(model);
+    sand.until(0.5);
+    let begin = sand.state.clock.time();
+    loop {
+        let tilt = (sand.state.clock.time() - begin) * 20.0;
+        assert!(tilt < 70.0, "it never flows");
+        let (sin, cos) = (tilt.to_radians() as f32).sin_cos();
+        sand.model.gravity = GRAVITY * Vec3::new(sin, -cos, 0.0);
+        sand.step();
+        let particles = &sand.state.particles;
+        let places = particles.position.iter().zip(&particles.velocity);
+        let top: Vec<f32> = places
+            .filter(|(x, _)| x.x.abs() < 5.0 * SPACING && x.y > 3.0 * SPACING)
+            .map(|(_, v)| v.x)
+            .collect();
+        if top.iter().sum::<f32>() > 0.05 * top.len() as f32 {
+            return tilt;
+        }
+    }
+}
+
+#[test]
+fn a_tilted_layer_flows_at_its_friction_angle() {
+    // A turn of 20 degrees a second goes on for a degree or two until the layer is fast enough to be noticed.
+    let onset = tilt_onset(30.0);
+    assert!(onset > 28.0 && onset < 33.5, "{onset}");
+}
+
+#[test]
+fn a_layer_slides_down_a_steep_slope_as_friction_lets_it() {
+    let mut model = layer(30.0, Vec3::new(40.0, 5.0, 5.0));
+    model.bodies.drain(1..3); // open at both ends
+    let mut sand = Sand::new(model);
+    sand.until(0.4);
+    let slope = 40f64.to_radians();
+    sand.model.gravity = GRAVITY * Vec3::new(slope.sin() as f32, -slope.cos() as f32, 0.0);
+    let middle: Vec<usize> = (0..sand.state.particles.len())
+        .filter(|i| sand.state.particles.position[*i].x.abs() < 6.0 * SPACING)
+        .collect();
+    let speed = |sand: &Sand| {
+        let velocity = &sand.state.particles.velocity;
+        let sum: f32 = middle.iter().map(|i| velocity[*i].x).sum();
+        f64::from(sum) / middle.len() as f64
+    };
+    sand.until(0.5);
+    let (begin, before) = (sand.state.clock.time(), speed(&sand));
+    sand.until(0.7);
+    let found = (speed(&sand) - before) / (sand.state.clock.time() - begin);
+    let friction = (slope.tan() - found / (9.81 * slope.cos())).atan();
+    let angle = friction.to_degrees();
+    assert!((angle - 30.0).abs() < 2.0, "{angle}");
+}
+
+#[test]
+fn sand_asleep_costs_nothing_and_wakes_for_a_body() {
+    let mut model = layer(30.0, Vec3::new(10.0, 5.0, 8.0));
+    let ball = Shape::Sphere { radius: 0.04 };
+    let at = |x: f32, y: f32| Pose::new(Vec3::new(x, y, 0.0), Quat::IDENTITY);
+    let keys = [
+        (0.0, at(0.0, 0.5)),
+        (2.5, at(0.0, 0.5)),
+        (2.8, at(0.0, 0.08)),
+    ];
+    model.bodies.push(Body {
+        form: Form::Keyframed(Arc::new(ball), Track::new(&keys, Interpolation::Linear)),
+        ..body(Shape::Sphere { radius: 1.0 }, 0.5)
+    });
+    let mut sand = Sand::new(model);
+    let report = sand.until(2.4);
+    assert!(report.measures[0].1 < 0.2 * 400.0, "{:?}", report.measures);
+    let before = sand.state.particles.position.clone();
+    sand.until(2.9);
+    let moved = |radius: std::ops::Range<f32>| {
+        let places = before.iter().zip(&sand.state.particles.position);
+        let ways: Vec<f32> = places
+            .filter(|(x, _)| radius.contains(&Vec3::new(x.x, 0.0, x.z).length()))
+            .map(|(a, b)| a.distance(*b))
+            .collect();
+        ways.iter().sum::<f32>() / ways.len() as f32
+    };
+    assert!(moved(0.0..0.04) > 0.3 * SPACING, "{}", moved(0.0..0.04));
+}
+
+#[test]
+fn two_in_one_place_part() {
+    let mut model = layer(30.0, Vec3::new(5.0, 4.0, 5.0));
+    let again = model.fills[0].clone();
+    model.fills.push(Fill {
+        shape: block(Vec3::new(-0.02, 0.0, -0.02), Vec3::new(0.02, 0.04, 0.02)),
+        ..again
+    });
+    for fill in &mut model.fills {
+        fill.layout = Layout::Lattice;
+    }
+    let mut sand = Sand::new(model);
+    sand.until(0.3);
+    let places = &sand.state.particles.position;
+    for (i, a) in places.iter().enumerate() {
+        let nearest = places[..i].iter().map(|b| a.distance(*b));
+        let nearest = nearest.fold(f32::MAX, f32::min) / SPACING;
+        assert!(nearest > 0.4, "{nearest}");
+    }
+}
+
+#[test]
+fn sand_rides_an_accelerating_tray() {
+    // Half of what friction could hold; the tray is a floor that moves.
+    let acceleration = 0.5 * 30f32.to_radians().tan() * GRAVITY;
+    let mut model = model(30.0);
+    fill(
+        &mut model,
+        block(Vec3::new(-0.1, 0.0, -0.06), Vec3::new(0.1, 0.06, 0.06)),
+    );
+    let keys: Vec<(f64, Pose)> = (0..=40)
+        .map(|i| {
+            let time = 0.02 * i as f32;
+            let x = 0.5 * acceleration * (time - 0.4).max(0.0).powi(2);
+            (f64::from(time), Pose::new(Vec3::X * x, Quat::IDENTITY))
+        })
+        .collect();
+    let slab = block(Vec3::new(-0.4, -0.1, -0.4), Vec3::new(0.4, 0.0, 0.4));
+    model.bodies.push(Body {
+        form: Form::Keyframed(Arc::new(slab), Track::new(&keys, Interpolation::Linear)),
+        ..body(Shape::Sphere { radius: 1.0 }, ROUGH)
+    });
+    let mut sand = Sand::new(model);
+    sand.until(0.4);
+    let before = sand.mean(|p, i| p.position[i].x);
+    sand.until(0.8);
+    let travelled = keys[40].1.position.x;
+    let slip = sand.mean(|p, i| p.position[i].x) - before - travelled;
+    assert!(slip.abs() < SPACING, "{} of {travelled}", slip / SPACING);
+}
+
+#[test]
+fn wet_sand_stands_and_flows_when_it_dries() {
+    let mut model = model(30.0);
+    let size = Vec3::new(0.06, 0.16, 0.06);
+    fill(&mut model, block(Vec3::new(-size.x, 0.0, -size.z), size));
+    model.bodies.push(body(wall(Vec3::Y, Vec3::ZERO), ROUGH));
+    let everywhere = || Shape::Sphere { radius: 10.0 };
+    let region = |wetness, from, until| Wet {
+        shape: everywhere(),
+        wetness,
+        rate: 100.0,
+        active: Interval { from, until },
+    };
+    model.wet = vec![region(1.0, 0.0, 0.1), region(0.0, 0.6, 1.0)];
+    let mut sand = Sand::new(model);
+    let height = |sand: &Sand| sand.mean(|p, i| p.position[i].y);
+    let start = height(&sand);
+    sand.until(0.6);
+    let wet = height(&sand);
+    assert!(wet > 0.85 * start, "{wet} of {start}");
+    sand.until(1.2);
+    let dry = height(&sand);
+    assert!(dry < 0.7 * start, "{dry} of {start}");
+}
+
+#[test]
+fn nothing_passes_a_thin_plate() {
+    let mut model = model(30.0);
+    fill(
+        &mut model,
+        block(Vec3::new(-0.06, 0.1, -0.06), Vec3::new(0.06, 0.22, 0.06)),
+    );
+    model.fills[0].velocity = Vec3::new(0.0, -8.0, 0.0);
+    let plate = block(Vec3::new(-0.5, -0.0005, -0.5), Vec3::new(0.5, 0.0005, 0.5));
+    model.bodies.push(body(plate, 0.5));
+    let mut sand = Sand::new(model);
+    sand.until(0.3);
+    for position in &sand.state.particles.position {
+        let beside = position.x.abs().max(position.z.abs()) > 0.5;
+        assert!(position.y > 0.0 || beside, "{position}");
+    }
+}
+
+#[test]
+fn free_sand_keeps_its_momentum() {
+    for scheme in [SphScheme::Implicit, SphScheme::Ihmsen] {
+        let mut model = model(30.0);
+        model.gravity = Vec3::ZERO;
+        for (side, speed) in [(-1.0f32, 1.0f32), (1.0, -0.4)] {
+            let middle = Vec3::new(side * 0.07, 0.02 * side, 0.0);
+            fill(&mut model, block(middle - 0.06, middle + 0.06));
+            let fill = model.fills.last_mut().unwrap();
+            fill.velocity = Vec3::new(speed, 0.3, 0.0);
+            fill.layout = Layout::Lattice;
+        }
+        let settings = SphSettings {
+            scheme,
+            ..SphSettings::default()
+        };
+        let mut sand = Sand::with(model, settings);
+        let momentum = |sand: &Sand| {
+            let p = &sand.state.particles;
+            (0..p.len()).fold((DVec3::ZERO, DVec3::ZERO), |(linear, angular), i| {
+                let one = p.velocity[i].as_dvec3() * f64::from(p.mass[i]);
+                (linear + one, angular + p.position[i].as_dvec3().cross(one))
+            })
+        };
+        let before = momentum(&sand);
+        let scale: f64 = 432.0 * 1600.0 * f64::from(SPACING).powi(3);
+        sand.until(0.15);
+        let after = momentum(&sand);
+        assert!(
+            (after.0 - before.0).length() < 1e-4 * scale,
+            "{scheme:?}: {} {}",
+            after.0,
+            before.0
+        );
+        assert!(
+            (after.1 - before.1).length() < 5e-3 * scale * 0.1,
+            "{scheme:?}: {} {}",
+            after.1,
+            before.1
+        );
+        assert!(sand.rms_speed() < 0.85, "{scheme:?}: {}", sand.rms_speed()); // nothing exploded
+    }
+}
+
+#[test]
+fn the_published_scheme_holds_a_heap_up() {
+    let settings = SphSettings {
+        scheme: SphScheme::Ihmsen,
+        iterations: 3,
+        ..SphSettings::default()
+    };
+    let mut model = layer(30.0, Vec3::new(8.0, 6.0, 8.0));
+    model.fills[0].layout = Layout::Lattice;
+    let mut sand = Sand::with(model, settings);
+    sand.until(0.6);
+    let middle = sand.mean(|p, i| p.position[i].y) / SPACING;
+    assert!(middle > 2.0 && middle < 3.7, "{middle}");
+    // It buzzes, but it does not fly apart.
+    assert!(sand.rms_speed() < 0.3, "{}", sand.rms_speed());
+}
+
+/// Depths [spacings] of the undersides of balls of these densities, over the sand's, laid on a bed, and their last speed.
+fn laid_on_a_bed(density: f64) -> (f32, f32) {
+    let mut model = layer(30.0, Vec3::new(11.0, 7.0, 11.0));
+    let radius = 2.5 * SPACING;
+    let surface = 7.0 * SPACING;
+    let at = Pose::new(Vec3::Y * (surface + 1.3 * radius), Quat::IDENTITY);
+    let ball = Arc::new(Shape::Sphere { radius }.placed(at, 1.0));
+    model.bodies.push(Body {
+        form: Form::Dynamic(Box::new(
+            Dynamic::of_density(ball, density * 1600.0).unwrap(),
+        )),
+        ..body(Shape::Sphere { radius: 1.0 }, 0.5)
+    });
+    let mut sand = Sand::new(model);
+    sand.until(0.9);
+    let places = sand.state.solids.places();
+    let ball = places.last().unwrap();
+    let depth = surface - (ball.center[1] - radius);
+    (depth / SPACING, Vec3::from(ball.velocity).length())
+}
+
+#[test]
+fn sand_carries_balls_in_the_order_of_their_density() {
+    let (light, calm) = laid_on_a_bed(0.5);
+    let (heavy, still) = laid_on_a_bed(3.0);
+    assert!(light < heavy, "{light} {heavy}");
+    // Not below the equator and a spacing, and at rest.
+    assert!(heavy < 3.5, "{heavy}");
+    assert!(calm < 0.05 && still < 0.05, "{calm} {still}");
+}
+
+#[test]
+fn free_sand_and_a_body_keep_their_momentum_together() {
+    let mut model = model(30.0);
+    model.gravity = Vec3::ZERO;
+    fill(&mut model, block(Vec3::splat(-0.08), Vec3::splat(0.08)));
+    let start = Pose::new(Vec3::new(0.03, 0.14, 0.01), Quat::IDENTITY);
+    let half = Vec3::new(0.06, 0.03, 0.05);
+    let shape = Arc::new(Shape::Cuboid { half }.placed(start, 1.0));
+    let mut brick = Dynamic::of_density(shape, 2500.0).unwrap();
+    brick.velocity = Vec3::new(0.2, -1.0, 0.0);
+    let (mass, inertia) = (brick.mass, brick.inertia);
+    model.bodies.push(Body {
+        form: Form::Dynamic(Box::new(brick)),
+        ..body(Shape::Sphere { radius: 1.0 }, 0.5)
+    });
+    let mut sand = Sand::new(model);
+    sand.step();
+    let momentum = |sand: &Sand| {
+        let p = &sand.state.particles;
+        let grains = (0..p.len()).fold((DVec3::ZERO, DVec3::ZERO), |(linear, angular), i| {
+            let one = p.velocity[i].as_dvec3() * f64::from(p.mass[i]);
+            (linear + one, angular + p.position[i].as_dvec3().cross(one))
+        });
+        let places = sand.state.solids.places();
+        let brick = &places[0];
+        let at = |v: [f32; 3]| Vec3::from(v).as_dvec3();
+        let linear = at(brick.velocity) * mass;
+        let turn = Quat::from_array(brick.rotation).as_dquat();
+        let spin = turn * (inertia * (turn.inverse() * at(brick.spin)));
+        let angular = at(brick.center).cross(linear) + spin;
+        (grains.0 + linear, grains.1 + angular)
+    };
+    let before = momentum(&sand);
+    let scale = mass;
+    sand.until(0.12);
+    let after = momentum(&sand);
+    let (linear, angular) = (after.0 - before.0, after.1 - before.1);
+    assert!(linear.length() < 1e-3 * scale, "{linear} of {scale}");
+    assert!(
+        angular.length() < 1e-2 * scale * 0.1,
+        "{angular} of {scale}"
+    );
+}
+
+fn digest(particles: &Particles) -> Vec<Vec<u8>> {
+    let columns = particles.raw();
+    columns
+        .into_iter()
+        .map(|(_, bytes)| bytes.to_vec())
+        .collect()
+}
+
+/// A heap that falls, spreads and partly sleeps beside a moving body.
+fn lively() -> Model {
+    let mut model = model(35.0);
+    fill(
+        &mut model,
+        block(Vec3::new(-0.1, 0.0, -0.1), Vec3::new(0.1, 0.1, 0.1)),
+    );
+    fill(
+        &mut model,
+        block(Vec3::new(0.5, 0.0, -0.06), Vec3::new(0.62, 0.04, 0.06)),
+    );
+    model.bodies.push(body(wall(Vec3::Y, Vec3::ZERO), 0.6));
+    let keys = [
+        (0.0, Pose::new(Vec3::new(-0.3, 0.05, 0.0), Quat::IDENTITY)),
+        (
+            1.0,
+            Pose::new(Vec3::new(0.1, 0.05, 0.0), Quat::from_rotation_y(1.0)),
+        ),
+    ];
+    let ball = Shape::Sphere { radius: 0.05 };
+    model.bodies.push(Body {
+        form: Form::Keyframed(Arc::new(ball), Track::new(&keys, Interpolation::Linear)),
+        ..body(Shape::Sphere { radius: 1.0 }, 0.4)
+    });
+    model
+}
+
+#[test]
+fn the_same_bytes_on_any_number_of_threads_and_after_a_restart() {
+    let run = |threads: usize, restart: bool| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        pool.install(|| {
+            let mut sand = Sand::new(lively());
+            sand.until(0.5);
+            if restart {
+                sand.solver = Sph::new(SphSettings::default());
+            }
+            let report = sand.until(0.56);
+            (digest(&sand.state.particles), report.measures[0].1)
+        })
+    };
+    let (one, solved) = run(1, false);
+    assert!(
+        solved > 0.0 && solved < 580.0,
+        "{solved} solved, none asleep"
+    );
+    assert!(one == run(2, false).0, "two threads differ");
+    assert!(one == run(3, true).0, "three threads or a restart differ");
+}
