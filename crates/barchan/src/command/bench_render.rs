@@ -117,6 +117,8 @@ fn model() -> Model {
             grain_size: sand.grain_size.value.si,
             friction_angle: sand.friction_angle.value.si,
             cohesion: 0.0,
+            wet_cohesion: 0.0,
+            wet_viscosity: 0.0,
             restitution: sand.restitution.value.si,
             color: [0.76, 0.62, 0.42],
         }],
@@ -130,6 +132,7 @@ fn model() -> Model {
             restitution: None,
         }],
         air: None,
+        wet: vec![],
     }
 }
 

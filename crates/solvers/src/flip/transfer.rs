@@ -77,6 +77,8 @@ struct Share {
     mass: f32,
     sine: f32,
     cohesion: f32,
+    /// Cohesion that being wet adds.
+    wet: f32,
 }
 
 /// Scratch of the transfer.
@@ -224,6 +226,7 @@ fn shares(model: &Model) -> Vec<Share> {
         mass: (material.density / reference) as f32,
         sine: material.friction_angle.sin() as f32,
         cohesion: (material.cohesion / reference) as f32,
+        wet: (material.wet_cohesion / reference) as f32,
     };
     model.materials.iter().map(share).collect()
 }
@@ -267,12 +270,13 @@ impl Deposit<'_> {
                 momenta[node] += weight * mass * value;
             }
         }
+        let cohesion = share.cohesion + share.wet * self.particles.wetness[particle];
         let weights = Weights::new(point, 3);
         for (node, weight) in nodes(&weights).into_iter().zip(weights.eight()) {
             let volume = weight * self.volume;
             sums[VOLUME * REACHED + node] += volume;
             sums[SINE * REACHED + node] += volume * share.sine;
-            sums[COHESION * REACHED + node] += volume * share.cohesion;
+            sums[COHESION * REACHED + node] += volume * cohesion;
         }
     }
 }
@@ -334,6 +338,8 @@ mod tests {
                 grain_size: 0.1,
                 friction_angle: 0.6,
                 cohesion: 0.0,
+                wet_cohesion: 0.0,
+                wet_viscosity: 0.0,
                 restitution: 0.0,
                 color: [1.0; 3],
             }],
@@ -342,6 +348,7 @@ mod tests {
             sinks: vec![],
             bodies: vec![],
             air: None,
+            wet: vec![],
         }
     }
 
