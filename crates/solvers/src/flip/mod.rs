@@ -383,9 +383,11 @@ impl Flip {
             before,
             mass,
             active,
+            solid,
             ..
         } = &mut self.field;
         let boundary = &self.boundary;
+        let slips = self.kind == Kind::ZhuBridson;
         // A face with a little mass beside one that stress holds is not free: it goes along with it.
         let firm = |axis: usize, cell: usize| {
             let below = grid.step(cell / CELLS, cell % CELLS, BESIDE[2 * axis]);
@@ -394,7 +396,10 @@ impl Flip {
         let known = |axis: usize, cell: usize| {
             let beside =
                 |offset: &usize| firm(axis, grid.step(cell / CELLS, cell % CELLS, *offset));
-            boundary.open(axis, cell) == 0.0
+            let below = grid.step(cell / CELLS, cell % CELLS, BESIDE[2 * axis]);
+            // Between two solid cells a face holds nothing back: where friction is all in the solve, material slides over it.
+            let holds = !(slips && solid[cell] && solid[below]);
+            (boundary.open(axis, cell) == 0.0 && holds)
                 || firm(axis, cell)
                 || (mass[axis][cell] > 0.0 && !BESIDE.iter().any(beside))
         };
