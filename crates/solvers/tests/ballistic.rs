@@ -236,6 +236,7 @@ fn a_thin_wall_stops_fast_grains_of_any_size() {
     for (radius, tilt) in [(0.0001, 0.0), (0.002, 0.0), (0.01, 0.3), (0.002, 1.2)] {
         let mut model = model();
         model.resolution = 2.0 * radius;
+        model.spacing = 2.0 * radius;
         model.gravity = Vec3::ZERO;
         let wall = Shape::Cuboid {
             half: Vec3::new(0.0005, 3.0, 3.0),
@@ -524,6 +525,7 @@ fn lost_grains_are_quarantined_and_the_others_go_on() {
 fn the_step_does_not_depend_on_the_number_of_threads() {
     let mut model = model();
     model.resolution = 0.02;
+    model.spacing = 0.02;
     model.air = Some(Air {
         density: 1.2,
         viscosity: 1.8e-5,

@@ -86,9 +86,9 @@ mod tests {
         let short = |at: usize| u16::from_be_bytes(bytes[at..at + 2].try_into().expect("two"));
         assert!(bytes.starts_with(b"BgeoV"));
         let header: Vec<i32> = (0..9).map(|i| int(5 + 4 * i)).collect();
-        assert_eq!(header, [5, 3, 0, 0, 0, 6, 0, 0, 0]);
+        assert_eq!(header, [5, 3, 0, 0, 0, 7, 0, 0, 0]);
         let (mut at, mut declared) = (41, Vec::new());
-        for _ in 0..6 {
+        for _ in 0..7 {
             let length = short(at) as usize;
             let name = String::from_utf8_lossy(&bytes[at + 2..at + 2 + length]).into_owned();
             at += 2 + length;
@@ -107,17 +107,18 @@ mod tests {
                 ("pscale", 1, 0),
                 ("mass", 1, 0),
                 ("material", 1, 1),
+                ("wetness", 1, 0),
                 ("heat_of_it", 1, 0)
             ]
         );
         // Position and weight, then the attributes in their order.
-        let row = at + 2 * 4 * (4 + 8);
+        let row = at + 2 * 4 * (4 + 9);
         let float = |i: usize| f32::from_bits(int(row + 4 * i) as u32);
         let start: Vec<f32> = (0..4).map(float).collect();
         assert_eq!(start, [2.0, -2.0, 1.0, 1.0]);
         assert_eq!(int(row + 16), 9);
         let rest: Vec<f32> = (5..9).map(float).collect();
         assert_eq!(rest, [0.25, -2.0, 1.0, 2.125]);
-        assert_eq!(bytes[row + 48..], NO_EXTRA);
+        assert_eq!(bytes[row + 52..], NO_EXTRA);
     }
 }

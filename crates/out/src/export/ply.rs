@@ -125,11 +125,12 @@ mod tests {
                 "property float radius",
                 "property float mass",
                 "property ushort material",
+                "property float wetness",
                 "property float heat_of_it",
             ]
         );
         assert!(header.contains("comment Barchan, scene odd \"name\" <&> §, frame 5, time 0.208"));
-        const ROW: usize = 3 * 4 + 4 + 3 * 4 + 4 + 4 + 2 + 4;
+        const ROW: usize = 3 * 4 + 4 + 3 * 4 + 4 + 4 + 2 + 4 + 4;
         assert_eq!(body.len(), 3 * ROW);
         let last = &body[2 * ROW..];
         let float = |at: usize| f32::from_le_bytes(last[at..at + 4].try_into().expect("four"));
@@ -139,7 +140,7 @@ mod tests {
         let velocity = vec![float(16), float(20), float(24)];
         assert_eq!(velocity, [0.25, -2.0, 1.0]);
         assert_eq!(last[36..38], 2u16.to_le_bytes());
-        assert_eq!(float(38).to_bits(), 275f32.to_bits());
+        assert_eq!(float(42).to_bits(), 275f32.to_bits());
     }
 
     #[test]

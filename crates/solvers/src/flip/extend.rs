@@ -21,11 +21,12 @@ pub(super) struct Extension {
 }
 
 impl Extension {
-    /// Fills in the values of faces near those for which `known` holds.
+    /// Fills in the values of faces within so many `layers` of those for which `known` holds.
     pub fn extend(
         &mut self,
         grid: &BlockGrid,
         faces: &mut Faces,
+        layers: u8,
         known: impl Fn(usize, usize) -> bool + Sync,
     ) {
         let cells = grid.len() * CELLS;
@@ -40,7 +41,7 @@ impl Extension {
                         *layer = 0;
                     }
                 });
-            for layer in 1..=LAYERS {
+            for layer in 1..=layers {
                 self.add_layer(grid, faces, layer);
             }
         }

@@ -29,7 +29,7 @@ use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
 use barchan_sim::state::State;
 use boundary::Boundary;
 use coupled::{Coupled, StepInfo, close_faces};
-use extend::Extension;
+use extend::{Extension, LAYERS};
 use field::{ACTIVE_FILL, FLUID_FILL, Field};
 use glam::{Mat3, Vec3};
 use memory::Memory;
@@ -43,6 +43,9 @@ use zhu_bridson::ZhuBridson;
 const LONGEST_STEP: f64 = 0.4;
 /// The longest step [s] where nothing pulls.
 const LONGEST_FREE_STEP: f64 = 0.02;
+
+/// Mass of a face that no particle reaches.
+const NEXT_TO_NOTHING: f32 = 1e-6;
 
 /// Columns that the particles carry: pressure, and with APIC the slopes of the velocity about them.
 const COLUMNS: &[ColumnSpec] = &[
@@ -191,8 +194,6 @@ impl Flip {
             fill,
             active,
             solid,
-            velocity,
-            before,
             ..
         } = &mut self.field;
         let boundary = &self.boundary;
@@ -207,9 +208,32 @@ impl Flip {
                 *solid = boundary.is_solid(cell);
                 *active = *fill >= least && !*solid;
             });
-        before.clone_from(velocity);
         if self.kind == Kind::ZhuBridson {
             self.field.activate_occupied();
+        }
+        self.reach_out();
+        self.field.before.clone_from(&self.field.velocity);
+    }
+
+    /// Gives the faces of active cells that no particle reaches the velocity of their neighbours and next to no mass: left at
+    /// rest they would stand around the material like a wall.
+    fn reach_out(&mut self) {
+        let Field {
+            grid,
+            velocity,
+            mass,
+            active,
+            ..
+        } = &mut self.field;
+        let known = |axis: usize, cell: usize| mass[axis][cell] > 0.0;
+        self.extension.extend(grid, velocity, 2, known);
+        for cell in (0..active.len()).filter(|cell| active[*cell]) {
+            for (side, offset) in BESIDE.into_iter().enumerate() {
+                let beyond = grid.step(cell / CELLS, cell % CELLS, offset);
+                let face = if side.is_multiple_of(2) { cell } else { beyond };
+                let mass = &mut mass[side / 2][face];
+                *mass = mass.max(NEXT_TO_NOTHING);
+            }
         }
     }
 
@@ -387,7 +411,7 @@ impl Flip {
             ..
         } = &mut self.field;
         let boundary = &self.boundary;
-        let slips = self.kind == Kind::ZhuBridson;
+        let slips = self.kind != Kind::Coupled;
         // A face with a little mass beside one that stress holds is not free: it goes along with it.
         let firm = |axis: usize, cell: usize| {
             let below = grid.step(cell / CELLS, cell % CELLS, BESIDE[2 * axis]);
@@ -403,9 +427,9 @@ impl Flip {
                 || firm(axis, cell)
                 || (mass[axis][cell] > 0.0 && !BESIDE.iter().any(beside))
         };
-        self.extension.extend(grid, velocity, known);
+        self.extension.extend(grid, velocity, LAYERS, known);
         if !matches!(self.settings.transfer, Transfer::Apic) {
-            self.extension.extend(grid, before, known);
+            self.extension.extend(grid, before, LAYERS, known);
         }
     }
 

@@ -48,6 +48,7 @@ pub(super) struct Repair {
     multigrid: Multigrid,
     demand: Vec<f32>,
     q: Vec<f32>,
+    surface: Vec<bool>,
     scratch: Scratch,
     /// Displacement of the faces, in cells.
     pub displacement: Faces,
@@ -61,6 +62,14 @@ impl Repair {
         unknowns: &Unknowns,
         matter: Matter,
     ) -> bool {
+        if matter == Matter::Fluid {
+            self.find_surface(field, unknowns);
+        }
+        let surface = &self.surface;
+        // The mean over a cell and its neighbours is low one cell below the surface already.
+        let at_surface = |block: usize, local: usize| {
+            (0..27).any(|offset| surface[field.grid.step(block, local, offset)])
+        };
         self.demand.clear();
         self.demand
             .par_extend(unknowns.places.par_iter().map(|cell| {
@@ -68,7 +77,7 @@ impl Repair {
                 let crowding = smooth_fill(field, block, local) - 1.0;
                 match matter {
                     Matter::Grains => demand(crowding),
-                    Matter::Fluid => fluid_demand(crowding, touches_air(field, block, local)),
+                    Matter::Fluid => fluid_demand(crowding, at_surface(block, local)),
                 }
             }));
         let needless = |demand: &f32| match matter {
@@ -93,6 +102,16 @@ impl Repair {
         };
         self.displace(field, boundary, unknowns, mobility);
         true
+    }
+
+    /// Marks the cells that touch air.
+    fn find_surface(&mut self, field: &Field, unknowns: &Unknowns) {
+        self.surface.clear();
+        self.surface.resize(field.grid.cells(), false);
+        for cell in &unknowns.places {
+            let cell = *cell as usize;
+            self.surface[cell] = touches_air(field, cell / CELLS, cell % CELLS);
+        }
     }
 
     /// Room where it is needed, and no pull anywhere.
