@@ -304,7 +304,8 @@ fn sand_in_free_flight_keeps_its_momentum_and_a_collision_makes_no_energy() {
         energies.windows(2).all(|pair| pair[1] <= pair[0] * 1.001),
         "{energies:?}"
     );
-    assert!(energies[energies.len() - 1] < 0.5 * energies[0], "they met");
+    let kept = energies[energies.len() - 1] / energies[0];
+    assert!(kept < 0.9, "they did not meet: {kept}");
 }
 
 fn bits(state: &State) -> Vec<u32> {
