@@ -410,6 +410,20 @@ shape = { sphere = { radius = 0.5 } }
                 "until",
             ),
             ("body=[{shape={mesh={file='none.obj'}}}]", "none.obj"),
+        ] {
+            let found = messages(MINIMAL, &[change]);
+            assert!(
+                found.len() == 1 && found[0].contains(reason),
+                "{change}: {found:?}"
+            );
+        }
+        let empty = MINIMAL.split("[[fill]]").next().unwrap();
+        assert!(messages(empty, &[])[0].contains("nothing to simulate"));
+    }
+
+    #[test]
+    fn rules_of_bodies_are_checked() {
+        for (change, reason) in [
             (
                 "body=[{shape={sphere={radius=1}},mass=1}]",
                 "dynamic body's",
@@ -453,6 +467,10 @@ shape = { sphere = { radius = 0.5 } }
                 "{change}: {found:?}"
             );
         }
+    }
+
+    #[test]
+    fn rules_of_joints_are_checked() {
         for (joint, reason) in [
             ("{kind='ball',body='bal',at=[0,0,0]}", "no body \"bal\""),
             (
@@ -490,8 +508,6 @@ shape = { sphere = { radius = 0.5 } }
                 "{joint}: {found:?}"
             );
         }
-        let empty = MINIMAL.split("[[fill]]").next().unwrap();
-        assert!(messages(empty, &[])[0].contains("nothing to simulate"));
     }
 
     /// The parser must survive anything: random text, and a valid scene with bytes changed.

@@ -35,7 +35,7 @@ impl Work {
             .zip(&self.pressure)
             .with_min_len(CHUNK)
             .for_each(|((transfer, grain), pressure)| {
-                *transfer = stress_transfer(grain, *pressure)
+                *transfer = stress_transfer(grain, *pressure);
             });
     }
 

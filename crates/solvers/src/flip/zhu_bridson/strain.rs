@@ -97,9 +97,9 @@ impl Strain {
         self.gather_shear(field, stress);
         let (grid, mass) = (&field.grid, &field.mass);
         let cells = grid.len() * CELLS;
-        for axis in 0..3 {
+        for (axis, velocity) in field.velocity.iter_mut().enumerate() {
             let shear = &self.shear;
-            field.velocity[axis][..cells]
+            velocity[..cells]
                 .par_iter_mut()
                 .enumerate()
                 .with_min_len(CELLS)
