@@ -102,7 +102,7 @@ fn one_bad_frame_does_not_stop_the_others() {
     bytes[middle] ^= 1;
     std::fs::write(&damaged, bytes).unwrap();
     replace_frame(folder.path(), 0, |particles| {
-        *particles = Particles::default()
+        *particles = Particles::default();
     });
     replace_frame(folder.path(), 1, |particles| particles.resize(1));
     replace_frame(folder.path(), 3, |particles| {
