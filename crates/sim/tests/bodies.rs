@@ -174,7 +174,7 @@ fn pendulums_have_their_period_on_a_hinge_a_ball_and_a_rope() {
         let mut scene = Scene::new(model(vec![pendulum]));
         let mut samples = Vec::new();
         scene.run(12.0, 0.01, |time, places| {
-            samples.push((time, f64::from(places[0].center[0])))
+            samples.push((time, f64::from(places[0].center[0])));
         });
         let found = period(&samples);
         let most = samples[samples.len() - 200..]

@@ -1,9 +1,9 @@
 //! Pictures of a run: rays through grains, surfaces and bodies, in sun and sky.
 //!
-//! [`Stage`] goes through the frames of a run; what they share (camera, light, colour scale, found by a [`survey`] of the run) is a
-//! [`studio`], where each picture is taken.
-//! A frame becomes a [`world`]: grains in a sparse tree of cells ([`grains`]), surfaces in a tree of boxes ([`bvh`]), the scene's
-//! solids ([`bodies`]). [`shade`] follows rays through it, [`film`] makes a [`Picture`] of them. Every number comes from the
+//! [`Stage`] goes through the frames of a run; what they share (camera, light, colour scale, found by a `survey` of the run) is a
+//! `studio`, where each picture is taken.
+//! A frame becomes a `world`: grains in a sparse tree of cells (`grains`), surfaces in a tree of boxes (`bvh`), the scene's
+//! solids (`bodies`). `shade` follows rays through it, `film` makes a [`Picture`] of them. Every number comes from the
 //! pixel and the sample, so that the same frame has the same picture on any number of threads.
 
 mod bodies;

@@ -124,7 +124,7 @@ mod tests {
     fn turned(a: f32, b: f32, seed: u64) -> Deviators {
         let random = Random::new(9, seed);
         let axis = (random.in_cube(0, 0) - 0.5).normalize();
-        let turn = Mat3::from_axis_angle(axis, 6.0 * random.uniform(0, 9) as f32);
+        let turn = Mat3::from_axis_angle(axis, 6.0 * random.uniform(0, 9));
         let m = turn * Mat3::from_diagonal(Vec3::new(a, b, -a - b)) * turn.transpose();
         let lane = |v: f32| f32x4::from([0.3, -0.1, v, 0.0]);
         Deviators {
