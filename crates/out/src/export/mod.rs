@@ -225,5 +225,14 @@ fn read_mesh(run: &RunFolder, number: u32) -> Result<SurfaceMesh, ExportError> {
             path.display()
         )));
     }
-    read_ply(&path).map_err(|error| refused(error.to_string()))
+    // Ours with all they carry; a mesh made elsewhere with its shape.
+    read_ply(&path).or_else(|_| {
+        let mesh =
+            barchan_base::mesh::load_mesh(&path).map_err(|error| refused(error.to_string()))?;
+        Ok(SurfaceMesh {
+            positions: mesh.vertices().to_vec(),
+            triangles: mesh.triangles().to_vec(),
+            ..Default::default()
+        })
+    })
 }
