@@ -126,7 +126,7 @@ impl Advance<'_> {
         let first = self.field.particles_in(block).start;
         let mut moved = Moved::default();
         for i in 0..positions.len() {
-            let at = positions[i] * self.field.inverse - corner;
+            let at = self.field.within(block, positions[i]);
             let (flow, slopes) = sample(&view.velocity, at, affine.is_some());
             let mut velocity = match self.transfer {
                 Transfer::Apic => flow,

@@ -1,6 +1,6 @@
 //! The grid of a step: which blocks there are, which particles are in them, and what its faces and cells hold.
 
-use barchan_base::grid::{BlockGrid, CELLS, block_of, is_on_grid, key_of, local_of};
+use barchan_base::grid::{BlockGrid, CELLS, EDGE, block_of, is_on_grid, key_of, local_of};
 use barchan_base::parallel;
 use barchan_sim::state::Particles;
 use glam::{IVec3, Vec3};
@@ -14,6 +14,9 @@ pub(super) type Faces = [Vec<f32>; 3];
 pub(super) const ACTIVE_FILL: f32 = 0.05;
 /// The same for fluids, which need no friction where they are thin: less is spray, and flies.
 pub(super) const FLUID_FILL: f32 = 0.25;
+
+/// The largest number below the edge of a block.
+const LAST: f32 = (EDGE as f32).next_down();
 
 /// Everything on the grid. Masses are in units of a full cell of the first material.
 #[derive(Default)]
@@ -147,6 +150,14 @@ impl Field {
         (cell.as_vec3() + 0.5) * self.dx
     }
 
+    /// A point [m] of a block, in cells from the block's corner: from 0 to just below 4, whatever rounding says of a point a
+    /// hair below the corner of the next one.
+    #[inline]
+    pub fn within(&self, block: usize, point: Vec3) -> Vec3 {
+        let inner = point * self.inverse - self.grid.origin(block).as_vec3();
+        inner.min(Vec3::splat(LAST))
+    }
+
     /// The corner [m] of a block.
     pub fn corner(&self, block: usize) -> Vec3 {
         self.grid.origin(block).as_vec3() * self.dx
@@ -171,5 +182,22 @@ fn find_cells(grid: &BlockGrid, points: &[Vec3], inverse: f32, cells: &mut [u32]
             first = found.map_or(nowhere, |found| (found * CELLS) as u32);
         }
         *to = first + local_of(cell) as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_a_hair_below_a_block_stays_in_its_own() {
+        let mut particles = Particles::default();
+        particles.resize(1);
+        particles.position[0] = Vec3::splat(-1e-9);
+        let mut field = Field::default();
+        field.lay(&particles, 0.01);
+        let block = field.occupied[0] as usize;
+        let inner = field.within(block, particles.position[0]);
+        assert_eq!(inner.floor().as_ivec3(), IVec3::splat(3));
     }
 }

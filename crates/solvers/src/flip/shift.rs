@@ -47,7 +47,7 @@ pub(super) fn shift(
 /// Half the overlaps of a particle with those around it.
 fn crowd(field: &Field, positions: &[Vec3], (block, particle): (usize, usize), reach: f32) -> Vec3 {
     let at = positions[particle];
-    let inner = at * field.inverse - field.grid.origin(block).as_vec3();
+    let inner = field.within(block, at);
     let cell = inner.floor();
     // Half a cell away at most: only the cells on the particle's side can hold others.
     let side = ((inner - cell) * 2.0).floor().as_ivec3() * 2 - 1;

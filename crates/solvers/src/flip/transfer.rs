@@ -115,9 +115,8 @@ impl Transfer {
             .enumerate()
             .for_each(|(n, sums)| {
                 let block = field.occupied[n] as usize;
-                let corner = field.grid.origin(block).as_vec3();
                 for particle in field.particles_in(block) {
-                    let point = particles.position[particle] * field.inverse - corner;
+                    let point = field.within(block, particles.position[particle]);
                     deposit.add(particle, point, sums);
                 }
             });
