@@ -401,6 +401,11 @@ impl Solid {
         self.moves
     }
 
+    /// True where the solid never moves and never changes.
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
+    }
+
     /// A bound on how fast [m/s] any of it moves in this step; what deforms counts as still.
     pub fn speed(&self) -> f32 {
         if self.dt == 0.0 || self.start == self.end {

@@ -13,8 +13,11 @@ use rayon::prelude::*;
 pub(super) const LEAST_OPEN: f32 = 0.05;
 /// Room is taken as at least this, so that a particle in a cranny does not weigh tons.
 const LEAST_ROOM: f32 = 0.15;
-/// Corners along the edge of a block.
-const CORNERS: usize = EDGE + 1;
+/// A block is sampled with a rim of one cell: the room about a face reaches that far.
+const RIM: usize = 1;
+/// Cells and corners along the edge of that.
+const SEEN: usize = Halo::<1>::EDGE;
+const CORNERS: usize = SEEN + 1;
 
 /// A piece of a solid's surface in a cell.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +52,8 @@ struct Near {
     face_room: [[f32; CELLS]; 3],
     walls: Vec<Wall>,
     closed: Vec<Closed>,
+    /// True where none of the solids ever moves.
+    fixed: bool,
 }
 
 /// The solids of a step, as the grid sees them.
@@ -56,62 +61,72 @@ struct Near {
 pub(super) struct Boundary {
     /// For each block, its place in `near`.
     place: Vec<u32>,
-    near: Vec<Near>,
+    near: Vec<Box<Near>>,
+    /// The grid that was sampled.
+    keys: Vec<u64>,
+    dx: f32,
+}
+
+/// What is found of a block in a new step.
+enum Found {
+    Far,
+    /// As it was, at this place.
+    Kept(u32),
+    New(Box<Near>),
 }
 
 const FAR: u32 = u32::MAX;
 
 impl Boundary {
-    /// Samples the solids on the field's grid.
+    /// Samples the solids on the field's grid. Solids that never move are sampled once: a block that was there in the last
+    /// step keeps what it knows of them.
     pub fn sample(&mut self, field: &Field, solids: &Solids) {
-        let blocks = field.grid.len();
-        let found: Vec<Option<Near>> = (0..blocks)
+        if self.dx.to_bits() != field.dx.to_bits() {
+            self.dx = field.dx;
+            self.keys.clear();
+        }
+        let moving: Vec<&Solid> = solids.all().iter().filter(|s| !s.is_fixed()).collect();
+        let found: Vec<Found> = (0..field.grid.len())
             .into_par_iter()
-            .map(|block| sample_block(field, solids.all(), block))
+            .map(|block| {
+                let still = !moving.iter().any(|solid| is_close(solid, field, block));
+                match self.known(field.grid.keys()[block]) {
+                    Some(kept) if still => kept,
+                    _ => sample_block(field, solids.all(), block)
+                        .map_or(Found::Far, |near| Found::New(Box::new(near))),
+                }
+            })
             .collect();
+        self.keep(found);
+        self.keys.clear();
+        self.keys.extend_from_slice(field.grid.keys());
+    }
+
+    /// What the last step found of a block, if nothing that moves had a part in it.
+    fn known(&self, key: u64) -> Option<Found> {
+        let block = self.keys.binary_search(&key).ok()?;
+        match self.place[block] {
+            FAR => Some(Found::Far),
+            place if self.near[place as usize].fixed => Some(Found::Kept(place)),
+            _ => None,
+        }
+    }
+
+    fn keep(&mut self, found: Vec<Found>) {
+        let mut old: Vec<Option<Box<Near>>> = self.near.drain(..).map(Some).collect();
         self.place.clear();
-        self.place.resize(blocks + 1, FAR);
-        self.near.clear();
-        for (block, near) in found.into_iter().enumerate() {
-            if let Some(near) = near {
+        self.place.resize(found.len() + 1, FAR);
+        for (block, found) in found.into_iter().enumerate() {
+            let near = match found {
+                Found::Far => None,
+                Found::Kept(place) => old[place as usize].take(),
+                Found::New(near) => Some(near),
+            };
+            if let Some(mut near) = near {
+                near.number(block);
                 self.place[block] = self.near.len() as u32;
                 self.near.push(near);
             }
-        }
-        self.measure_room(field);
-    }
-
-    /// The part of each cell's and face's neighbourhood, weighted as particles are, that is not solid.
-    fn measure_room(&mut self, field: &Field) {
-        let halo = Halo::<1>::new();
-        let blocks: Vec<usize> = (0..field.grid.len())
-            .filter(|block| self.place[*block] != FAR)
-            .collect();
-        let rooms: Vec<_> = blocks
-            .par_iter()
-            .map(|&block| {
-                let mut space = [0.0; Halo::<1>::CELLS];
-                halo.gather(field.grid.around(block), &mut space, |cell| {
-                    self.space(cell)
-                });
-                // Averages along an axis, as seen from a cell's centre and from its lower face.
-                let center = [0.125, 0.75, 0.125];
-                let face = [0.5, 0.5, 0.0];
-                let room = |axis: usize| {
-                    let kernel = |i: usize| if i == axis { face } else { center };
-                    let mut room = [1.0; CELLS];
-                    for (local, room) in room.iter_mut().enumerate() {
-                        let open = weighted(&space, Halo::<1>::inner(local), kernel);
-                        *room = open.max(LEAST_ROOM);
-                    }
-                    room
-                };
-                (room(3), [room(0), room(1), room(2)])
-            })
-            .collect();
-        for (near, (cells, faces)) in self.near.iter_mut().zip(rooms) {
-            near.cell_room = cells;
-            near.face_room = faces;
         }
     }
 
@@ -121,7 +136,8 @@ impl Boundary {
     }
 
     fn near_of(&self, cell: usize) -> Option<&Near> {
-        self.near.get(*self.place.get(cell / CELLS)? as usize)
+        let near = self.near.get(*self.place.get(cell / CELLS)? as usize)?;
+        Some(near)
     }
 
     /// The open part of the lower face of a cell.
@@ -185,23 +201,56 @@ fn weighted(space: &[f32], at: usize, kernel: impl Fn(usize) -> [f32; 3]) -> f32
     sum
 }
 
-/// Distances [in cells] at the corners of a block's cells.
+impl Near {
+    /// Gives its walls and closed faces the numbers that their cells have in this step's grid.
+    fn number(&mut self, block: usize) {
+        let of_block = |cell: u32| (block * CELLS + cell as usize % CELLS) as u32;
+        for wall in &mut self.walls {
+            wall.cell = of_block(wall.cell);
+        }
+        for closed in &mut self.closed {
+            closed.cell = of_block(closed.cell);
+        }
+    }
+
+    /// The part of each cell's and face's neighbourhood, weighted as particles are, that is not solid.
+    fn measure_room(&mut self, space: &[f32; Halo::<1>::CELLS]) {
+        // Averages along an axis, as seen from a cell's centre and from its lower face.
+        let center = [0.125, 0.75, 0.125];
+        let face = [0.5, 0.5, 0.0];
+        let room = |axis: usize, local: usize| {
+            let kernel = |i: usize| if i == axis { face } else { center };
+            weighted(space, Halo::<1>::inner(local), kernel).max(LEAST_ROOM)
+        };
+        for local in 0..CELLS {
+            self.space[local] = space[Halo::<1>::inner(local)];
+            self.cell_room[local] = room(3, local);
+            for axis in 0..3 {
+                self.face_room[axis][local] = room(axis, local);
+            }
+        }
+    }
+}
+
+/// Distances [in cells] at the corners of the cells in and about a block.
 type Distances = [f32; CORNERS * CORNERS * CORNERS];
 
-fn sample_block(field: &Field, solids: &[Solid], block: usize) -> Option<Near> {
-    let corner = field.corner(block);
+/// True where a solid is near enough to matter to a block.
+fn is_close(solid: &Solid, field: &Field, block: usize) -> bool {
     let half = 0.5 * EDGE as f32 * field.dx;
+    let middle = field.corner(block) + half;
     let reach = half * 3f32.sqrt() + 2.0 * field.dx;
+    solid.bounds().distance_squared(middle) <= reach * reach && !solid.is_beyond(middle, reach)
+}
+
+fn sample_block(field: &Field, solids: &[Solid], block: usize) -> Option<Near> {
     let close: Vec<usize> = (0..solids.len())
-        .filter(|body| {
-            let solid = &solids[*body];
-            solid.bounds().distance_squared(corner + half) <= reach * reach
-                && !solid.is_beyond(corner + half, reach)
-        })
+        .filter(|body| is_close(&solids[*body], field, block))
         .collect();
     if close.is_empty() {
         return None;
     }
+    let corner = field.corner(block);
     let distances: Vec<Distances> = close
         .iter()
         .map(|body| distances(&solids[*body], corner, field))
@@ -219,15 +268,16 @@ fn sample_block(field: &Field, solids: &[Solid], block: usize) -> Option<Near> {
         face_room: [[1.0; CELLS]; 3],
         walls: Vec::new(),
         closed: Vec::new(),
+        fixed: close.iter().all(|body| solids[*body].is_fixed()),
     };
-    for local in 0..CELLS {
+    let mut space = [1.0; Halo::<1>::CELLS];
+    for (i, space) in space.iter_mut().enumerate() {
         // Where two walls meet, the nearer one's distance alone would call the corner half full.
-        let spaces = distances.iter().map(|d| open_space(d, place(local)));
-        near.space[local] = spaces.fold(1.0, f32::min);
-        for axis in 0..3 {
-            near.open[axis][local] = shut(open_face(&nearest, axis, place(local)));
-        }
+        let place = [i % SEEN, i / SEEN % SEEN, i / (SEEN * SEEN)];
+        let spaces = distances.iter().map(|d| open_space(d, place));
+        *space = spaces.fold(1.0, f32::min);
     }
+    near.measure_room(&space);
     let sampled = Sampled {
         field,
         solids,
@@ -236,6 +286,9 @@ fn sample_block(field: &Field, solids: &[Solid], block: usize) -> Option<Near> {
         distances: &distances,
     };
     for local in 0..CELLS {
+        for axis in 0..3 {
+            near.open[axis][local] = shut(open_face(&nearest, axis, place(local)));
+        }
         sampled.walls(local, &mut near.walls);
         for axis in (0..3).filter(|axis| near.open[*axis][local] == 0.0) {
             near.closed.push(sampled.closed(local, axis));
@@ -292,8 +345,9 @@ fn shut(open: f32) -> f32 {
     if open < LEAST_OPEN { 0.0 } else { open }
 }
 
+/// Where a block's cell is among those sampled.
 fn place(local: usize) -> [usize; 3] {
-    place_in_block(local).to_array().map(|v| v as usize)
+    place_in_block(local).to_array().map(|v| v as usize + RIM)
 }
 
 fn corner_index([x, y, z]: [usize; 3]) -> usize {
@@ -304,7 +358,7 @@ fn distances(solid: &Solid, corner: Vec3, field: &Field) -> Distances {
     let mut distances = [0.0; CORNERS * CORNERS * CORNERS];
     for (i, to) in distances.iter_mut().enumerate() {
         let place = [i % CORNERS, i / CORNERS % CORNERS, i / (CORNERS * CORNERS)];
-        let point = corner + Vec3::from_array(place.map(|v| v as f32)) * field.dx;
+        let point = corner + Vec3::from_array(place.map(|v| v as f32 - RIM as f32)) * field.dx;
         let distance = solid.distance(point) * field.inverse;
         // Walls laid on the grid must be on the grid, whatever rounding says.
         if distance.abs() >= 1e-3 {

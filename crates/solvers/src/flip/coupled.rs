@@ -18,7 +18,8 @@
 
 use super::boundary::Boundary;
 use super::field::Field;
-use super::sweep::{BlockWork, Progress, Sweep};
+use super::group::{BlockSetup, Group, LANES};
+use super::sweep::{Progress, Sweep};
 use barchan_base::grid::{CELLS, Halo, SharedFloats, block_of};
 use barchan_sim::coupling::Impulses;
 use glam::Vec3;
@@ -42,8 +43,8 @@ pub(super) const LEAST_MASS: f32 = 0.3;
 pub(super) struct Coupled {
     velocity: [SharedFloats; 3],
     previous: [Vec<f32>; 3],
-    work: Vec<BlockWork>,
-    /// Where each colour begins in `work`.
+    groups: Vec<Group>,
+    /// Where each colour begins in `groups`.
     colors: [usize; 9],
 }
 
@@ -65,7 +66,7 @@ pub(super) struct StepInfo {
 }
 
 impl Coupled {
-    /// Solves for the field's velocity, in place. `work` must have been laid out for this step.
+    /// Solves for the field's velocity, in place. The groups must have been laid out for this step.
     pub fn solve(&mut self, field: &mut Field, step: &StepInfo) -> Solved {
         let cells = field.grid.cells();
         for axis in 0..3 {
@@ -77,7 +78,7 @@ impl Coupled {
             }
         }
         self.push_with_remembered_stress(field);
-        let active: usize = self.work.iter().map(BlockWork::active_cells).sum();
+        let active: usize = self.groups.iter().map(|group| group.active_cells).sum();
         if active == 0 {
             return Solved::default();
         }
@@ -95,7 +96,8 @@ impl Coupled {
     fn iterate(&mut self, field: &Field, step: &StepInfo, active: usize) -> Solved {
         let most = if step.cold { FIRST_SWEEPS } else { MOST_SWEEPS };
         let tolerance = TOLERANCE * f64::from(step.push).max(1e-9);
-        let still = (STILL * step.push).powi(2);
+        // Never nothing: the octants' shares are measured by it where none of them shears.
+        let still = (STILL * step.push).powi(2).max(f32::MIN_POSITIVE);
         let mut theta = 1.0f32;
         let mut momentum = 0.0;
         let mut solved = Solved::default();
@@ -149,9 +151,9 @@ impl Coupled {
             let color = if backward { 7 - color } else { color };
             let (begin, end) = (self.colors[color], self.colors[color + 1]);
             let velocity = &self.velocity;
-            let parts: Vec<Progress> = self.work[begin..end]
+            let parts: Vec<Progress> = self.groups[begin..end]
                 .par_iter_mut()
-                .map(|work| {
+                .map(|group| {
                     let sweep = Sweep {
                         grid: &field.grid,
                         halo,
@@ -160,7 +162,7 @@ impl Coupled {
                         still,
                         backward,
                     };
-                    sweep.block(work)
+                    sweep.group(group)
                 })
                 .collect();
             for part in parts {
@@ -177,7 +179,7 @@ impl Coupled {
         for color in 0..8 {
             let (begin, end) = (self.colors[color], self.colors[color + 1]);
             let velocity = &self.velocity;
-            self.work[begin..end].par_iter_mut().for_each(|work| {
+            self.groups[begin..end].par_iter().for_each(|group| {
                 let sweep = Sweep {
                     grid: &field.grid,
                     halo: &halo,
@@ -186,14 +188,13 @@ impl Coupled {
                     still: 1.0,
                     backward: false,
                 };
-                sweep.push(work);
+                sweep.push(group);
             });
         }
     }
 
-    /// Sets up the blocks of this step, in the order of their colours, with the stresses remembered for them.
-    pub fn lay_out(&mut self, field: &Field, make: impl Fn(usize) -> BlockWork + Sync) {
-        self.work.clear();
+    /// Sets up the blocks of this step, in groups of one colour, with the stresses remembered for them.
+    pub fn lay_out(&mut self, field: &Field, make: impl Fn(usize) -> BlockSetup + Sync) {
         let mut by_color: [Vec<usize>; 8] = Default::default();
         for block in 0..field.grid.len() {
             let any = (0..CELLS).any(|local| field.active[block * CELLS + local]);
@@ -203,28 +204,37 @@ impl Coupled {
                 by_color[color as usize].push(block);
             }
         }
+        let mut lanes: Vec<&[usize]> = Vec::new();
         for (color, blocks) in by_color.iter().enumerate() {
-            self.colors[color] = self.work.len();
-            self.work
-                .par_extend(blocks.par_iter().map(|block| make(*block)));
+            self.colors[color] = lanes.len();
+            lanes.extend(blocks.chunks(LANES));
         }
-        self.colors[8] = self.work.len();
+        self.colors[8] = lanes.len();
+        self.groups.resize_with(lanes.len(), Group::default);
+        self.groups
+            .par_iter_mut()
+            .zip(lanes)
+            .for_each(|(group, blocks)| group.fill(blocks.iter().map(|block| make(*block))));
     }
 
-    /// The blocks, to be remembered.
-    pub fn work(&self) -> &[BlockWork] {
-        &self.work
+    /// The groups of blocks, to be remembered.
+    pub fn groups(&self) -> &[Group] {
+        &self.groups
     }
 
     /// Adds what the material did to the bodies by pressure and friction; `unit` is the mass of a full cell [kg].
     pub fn push_bodies(&self, impulses: &mut Impulses, field: &Field, unit: f32) {
-        let mut work: Vec<&BlockWork> = self.work.iter().collect();
-        work.sort_by_key(|work| work.block);
-        for work in work {
-            for wall in &work.walls {
-                let push = (wall.force - wall.push(work)) * unit;
-                impulses.push(wall.body, field.center(work.block, wall.local), push);
-            }
+        let mut walls: Vec<_> = self
+            .groups
+            .iter()
+            .flat_map(|group| group.walls.iter().map(move |wall| (group, wall)))
+            .collect();
+        walls.sort_by_key(|(group, wall)| (group.blocks[wall.lane], wall.local));
+        for (group, wall) in walls {
+            let stress = group.stress[wall.local].values(wall.lane);
+            let push = (wall.force - wall.push(&stress)) * unit;
+            let at = field.center(group.blocks[wall.lane], wall.local);
+            impulses.push(wall.body, at, push);
         }
     }
 }

@@ -4,8 +4,9 @@
 use super::boundary::{Boundary, Wall};
 use super::coupled::{LEAST_MASS, StepInfo};
 use super::field::Field;
+use super::group::{BlockSetup, CellLaw, Edges, FLOATS, SEEN, WallWork};
 use super::memory::Memory;
-use super::sweep::{BlockWork, CellLaw, Edges, PAIRS, SEEN, SIDES, STRIDE, Stress, WallWork};
+use super::sweep::{PAIRS, SIDES, STRIDE};
 use barchan_base::grid::{CELLS, Halo, offset_number};
 use glam::{Mat3, Vec3};
 
@@ -19,13 +20,13 @@ const SLOW: f32 = 0.02;
 const EDGE_SHARE: f32 = 0.5625;
 
 /// Makes a block's part of the solve.
-pub(super) fn block_work(
+pub(super) fn block_setup(
     field: &Field,
     boundary: &Boundary,
     memory: &Memory,
     step: &StepInfo,
     block: usize,
-) -> BlockWork {
+) -> BlockSetup {
     let view = View::gather(field, boundary, block);
     let setup = Setup {
         field,
@@ -49,13 +50,12 @@ pub(super) fn block_work(
     let mut stress = memory.stress(&field.grid, block);
     for (stress, law) in stress.iter_mut().zip(&laws) {
         if !law.active {
-            *stress = Stress::ZERO;
+            *stress = [0.0; FLOATS];
         }
     }
     let cut = view.open.iter().flatten().any(|open| *open < 1.0);
-    BlockWork {
+    BlockSetup {
         block,
-        before: stress,
         stress,
         laws,
         mobility: view.mobility,
@@ -209,7 +209,7 @@ impl Setup<'_> {
 
     /// Turns the strain rate so that the plane of shearing is one that Mohr and Coulomb's law lets slide: by half the
     /// friction angle against the spin, in proportion to how much of the motion is spin.
-    fn turn(&self, at: usize, sine: f32, edges: &[Edges; 3]) -> Option<Mat3> {
+    fn turn(&self, at: usize, sine: f32, edges: &[Edges<f32>; 3]) -> Option<Mat3> {
         let u = &self.view.arrival;
         // Slopes over the cell, in its units: slope[a][b] is that of component a along axis b.
         let mut slope = [[0.0f32; 3]; 3];
@@ -217,7 +217,7 @@ impl Setup<'_> {
             slope[axis][axis] = u[axis][at + stride] - u[axis][at];
         }
         for (pair, &(a, b)) in PAIRS.iter().enumerate() {
-            let open = edges[pair].open.to_array();
+            let open = edges[pair].open;
             for (octant, &(i, j)) in SIDES[pair].iter().enumerate() {
                 let edge = at + i * STRIDE[a] + j * STRIDE[b];
                 let share = open[octant] * edges[pair].inverse;
@@ -278,6 +278,7 @@ impl Setup<'_> {
         let closing = (-(arrival.dot(normal)) + self.step.pull.dot(-normal)).max(0.0);
         let force = memory.wall_force(&self.field.grid, wall);
         WallWork {
+            lane: 0,
             local,
             body: wall.body as usize,
             area: wall.area,

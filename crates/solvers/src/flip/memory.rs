@@ -1,15 +1,14 @@
 //! The stresses that the coupled solve remembers from step to step, in the state, so that a resumed run remembers them too.
 
 use super::boundary::Wall;
-use super::sweep::{BlockWork, Stress};
-use crate::material::yield_surface::Deviators;
+use super::group::{FLOATS, Group, StressValues, WallWork};
 use barchan_base::column::{Column, ColumnSpec, Kind};
 use barchan_base::grid::{BlockGrid, CELLS};
 use glam::Vec3;
-use wide::f32x4;
+use rayon::prelude::*;
 
-/// Floats of one cell: pressure, and five entries of four deviators.
-const FLOATS: usize = 21;
+/// Numbers of one block.
+const BLOCK: usize = CELLS * FLOATS;
 
 /// The columns of the memory.
 pub(super) const COLUMNS: &[ColumnSpec] = &[
@@ -63,31 +62,14 @@ impl<'a> Memory<'a> {
     }
 
     /// The stresses of a block; zero where nothing is remembered.
-    pub fn stress(&self, grid: &BlockGrid, block: usize) -> [Stress; CELLS] {
-        let Ok(place) = self.blocks.binary_search(&grid.keys()[block]) else {
-            return [Stress::ZERO; CELLS];
-        };
-        let Some(all) = self
-            .stress
-            .get(place * CELLS * FLOATS..(place + 1) * CELLS * FLOATS)
-        else {
-            return [Stress::ZERO; CELLS];
-        };
-        let mut stress = [Stress::ZERO; CELLS];
-        for (stress, v) in stress.iter_mut().zip(all.chunks_exact(FLOATS)) {
-            let four = |i: usize| {
-                f32x4::from([v[i], v[i + 1], v[i + 2], v[i + 3]]) * f32x4::splat(self.scale)
-            };
-            *stress = Stress {
-                pressure: v[0] * self.scale,
-                deviators: Deviators {
-                    xx: four(1),
-                    yy: four(5),
-                    yz: four(9),
-                    xz: four(13),
-                    xy: four(17),
-                },
-            };
+    pub fn stress(&self, grid: &BlockGrid, block: usize) -> [StressValues; CELLS] {
+        let mut stress = [[0.0; FLOATS]; CELLS];
+        if let Ok(place) = self.blocks.binary_search(&grid.keys()[block])
+            && let Some(all) = self.stress.get(place * BLOCK..(place + 1) * BLOCK)
+        {
+            for (to, from) in stress.as_flattened_mut().iter_mut().zip(all) {
+                *to = from * self.scale;
+            }
         }
         stress
     }
@@ -112,23 +94,29 @@ fn wall_code(place: usize, local: usize, body: usize) -> u64 {
 }
 
 /// Puts the stresses of a solve into the state's memory.
-pub(super) fn remember(columns: &mut Vec<Column>, grid: &BlockGrid, work: &[BlockWork], dt: f64) {
-    let mut sorted: Vec<&BlockWork> = work.iter().collect();
-    sorted.sort_by_key(|work| work.block);
+pub(super) fn remember(columns: &mut Vec<Column>, grid: &BlockGrid, groups: &[Group], dt: f64) {
+    let mut sorted: Vec<(usize, &Group, usize)> = groups
+        .iter()
+        .flat_map(|group| {
+            let lanes = group.blocks.iter().enumerate();
+            lanes.map(move |(lane, block)| (*block, group, lane))
+        })
+        .collect();
+    sorted.sort_unstable_by_key(|(block, ..)| *block);
     let walls: Vec<(u64, Vec3)> = sorted
         .iter()
         .enumerate()
-        .flat_map(|(place, work)| {
-            let entry = move |wall: &super::sweep::WallWork| {
-                (wall_code(place, wall.local, wall.body), wall.force)
-            };
-            work.walls.iter().map(entry)
+        .flat_map(|(place, (_, group, lane))| {
+            let entry =
+                move |wall: &WallWork| (wall_code(place, wall.local, wall.body), wall.force);
+            let mine = |wall: &&WallWork| wall.lane == *lane;
+            group.walls.iter().filter(mine).map(entry)
         })
         .collect();
     let lengths = [
         1,
         sorted.len(),
-        sorted.len() * CELLS * FLOATS,
+        sorted.len() * BLOCK,
         walls.len(),
         walls.len(),
     ];
@@ -143,19 +131,18 @@ pub(super) fn remember(columns: &mut Vec<Column>, grid: &BlockGrid, work: &[Bloc
         return;
     };
     step.set(0, dt);
-    for (to, work) in blocks.entries_mut::<u64>().iter_mut().zip(&sorted) {
-        *to = grid.keys()[work.block];
+    for (to, (block, ..)) in blocks.entries_mut::<u64>().iter_mut().zip(&sorted) {
+        *to = grid.keys()[*block];
     }
-    let chunks = stress.entries_mut::<f32>().chunks_exact_mut(CELLS * FLOATS);
-    for (to, work) in chunks.zip(&sorted) {
-        for (to, stress) in to.chunks_exact_mut(FLOATS).zip(&work.stress) {
-            let d = &stress.deviators;
-            to[0] = stress.pressure;
-            for (i, lanes) in [d.xx, d.yy, d.yz, d.xz, d.xy].into_iter().enumerate() {
-                to[1 + 4 * i..5 + 4 * i].copy_from_slice(&lanes.to_array());
+    stress
+        .entries_mut::<f32>()
+        .par_chunks_exact_mut(BLOCK)
+        .zip(&sorted)
+        .for_each(|(to, (_, group, lane))| {
+            for (to, stress) in to.chunks_exact_mut(FLOATS).zip(&group.stress) {
+                to.copy_from_slice(&stress.values(*lane));
             }
-        }
-    }
+        });
     let entries = codes
         .entries_mut::<u64>()
         .iter_mut()

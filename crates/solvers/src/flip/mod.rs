@@ -9,6 +9,7 @@ mod boundary;
 mod coupled;
 mod extend;
 mod field;
+mod group;
 mod laws;
 mod memory;
 mod pressure;
@@ -378,19 +379,26 @@ impl Flip {
         };
         let (field, boundary) = (&self.field, &self.boundary);
         self.coupled.lay_out(field, |block| {
-            laws::block_work(field, boundary, &memory, &step, block)
+            laws::block_setup(field, boundary, &memory, &step, block)
         });
         let solved = self.coupled.solve(&mut self.field, &step);
         let unit = self.cell_mass(model);
         self.coupled.push_bodies(impulses, &self.field, unit);
         self.pressure.clear();
         self.pressure.resize(self.field.grid.cells(), 0.0);
-        for work in self.coupled.work() {
-            for (local, stress) in work.stress.iter().enumerate() {
-                self.pressure[work.block * CELLS + local] = stress.pressure;
+        for group in self.coupled.groups() {
+            for (lane, block) in group.blocks.iter().enumerate() {
+                for (local, stress) in group.stress.iter().enumerate() {
+                    self.pressure[block * CELLS + local] = stress.pressure.as_array()[lane];
+                }
             }
         }
-        memory::remember(&mut state.memory, &self.field.grid, self.coupled.work(), dt);
+        memory::remember(
+            &mut state.memory,
+            &self.field.grid,
+            self.coupled.groups(),
+            dt,
+        );
         vec![
             ("sweeps", f64::from(solved.sweeps)),
             (

@@ -1,13 +1,12 @@
-//! One visit of the coupled solve to a block: each cell's pressure, deviators and wall friction, one after the other.
+//! One visit of the coupled solve to a group of blocks: each cell's pressure, deviators and wall friction, one after the other.
 
+use super::group::{Group, Law, SEEN, Seen, Stress, WallWork};
 use crate::material::yield_surface::{Deviators, scale_to_yield};
 use barchan_base::grid::{BlockGrid, CELLS, Halo, SharedFloats};
-use glam::{Mat3, Vec3};
+use glam::Vec3;
 use wide::f32x4;
 
-/// Cells of a block with one more on each side.
-pub(super) const SEEN: usize = Halo::<1>::CELLS;
-/// Steps in it along each axis.
+/// Steps along each axis in what a block sees.
 pub(super) const STRIDE: [usize; 3] = [1, 6, 36];
 
 /// The edges that the four octants of a cell see, for each pair of axes: which side along each, octant by octant.
@@ -19,156 +18,6 @@ pub(super) const SIDES: [[(usize, usize); 4]; 3] = [
 /// The pairs of axes.
 pub(super) const PAIRS: [(usize, usize); 3] = [(1, 2), (0, 2), (0, 1)];
 
-/// The stresses of a cell.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stress {
-    pub pressure: f32,
-    pub deviators: Deviators,
-}
-
-impl Stress {
-    pub const ZERO: Self = Self {
-        pressure: 0.0,
-        deviators: Deviators::ZERO,
-    };
-}
-
-/// The four edges of a cell along one axis, as its octants see them.
-///
-/// At a wall an edge is closed: the wall rubs there instead. The octant beside it then shears as those at the open edges do;
-/// left alone it would never yield, and bear the load without the pressure that friction needs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Edges {
-    /// 1 for each open edge, 0 for the others.
-    pub open: f32x4,
-    /// 1 / the number of open edges, and a quarter of it.
-    pub inverse: f32,
-    pub quarter: f32,
-}
-
-impl Edges {
-    pub const NONE: Self = Self {
-        open: f32x4::ZERO,
-        inverse: 0.0,
-        quarter: 0.0,
-    };
-
-    pub fn new(open: [f32; 4]) -> Self {
-        let count: f32 = open.iter().sum();
-        Self {
-            open: f32x4::from(open),
-            inverse: if count > 0.0 { 1.0 / count } else { 0.0 },
-            quarter: 0.25 * count,
-        }
-    }
-
-    /// The rates of all four octants from those at the open edges.
-    #[inline]
-    fn rates(&self, rates: [f32; 4]) -> f32x4 {
-        let open = f32x4::from(rates) * self.open;
-        if self.quarter > 0.99 {
-            return open;
-        }
-        let mean = f32x4::splat(open.reduce_add() * self.inverse);
-        open + mean * (f32x4::ONE - self.open)
-    }
-
-    /// The stress at the open edges from that of all four octants: what they bear together, shared among them.
-    #[inline]
-    fn stresses(&self, stress: f32x4) -> f32x4 {
-        if self.quarter > 0.99 {
-            return stress;
-        }
-        let closed = (stress * (f32x4::ONE - self.open)).reduce_add() * self.inverse;
-        (stress + f32x4::splat(closed)) * self.open * f32x4::splat(self.quarter)
-    }
-}
-
-/// What does not change for a cell during the solve.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CellLaw {
-    pub active: bool,
-    /// How fast the cell may still close [m/s].
-    pub gap: f32,
-    /// Sine of the friction angle.
-    pub sine: f32,
-    /// Strength without pressure, and the tension it bears, both scaled as the pressure is.
-    pub strength: f32,
-    pub tension: f32,
-    /// Steps of the pressure and of the deviators.
-    pub pressure_step: f32,
-    pub deviator_step: f32,
-    /// What walls that move push into the cell.
-    pub inflow: f32,
-    /// The edges of each pair of axes.
-    pub edges: [Edges; 3],
-    /// Turns the strain rate into the direction that friction opposes; `None` turns nothing.
-    pub turn: Option<Mat3>,
-}
-
-impl CellLaw {
-    /// Of a cell that carries nothing.
-    pub const IDLE: Self = Self {
-        active: false,
-        gap: 0.0,
-        sine: 0.0,
-        strength: 0.0,
-        tension: 0.0,
-        pressure_step: 0.0,
-        deviator_step: 0.0,
-        inflow: 0.0,
-        edges: [Edges::NONE; 3],
-        turn: None,
-    };
-}
-
-/// A piece of wall in a cell.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WallWork {
-    pub local: usize,
-    pub body: usize,
-    pub area: Vec3,
-    pub normal: Vec3,
-    pub friction: f32,
-    pub velocity: Vec3,
-    /// Normal push that the cell's centre does not see: half the cell's weight and impact.
-    pub extra: f32,
-    /// Weights of the lower and upper face in the cell's velocity, by axis.
-    pub weights: [[f32; 2]; 3],
-    pub step: f32,
-    pub force: Vec3,
-    pub before: Vec3,
-}
-
-impl WallWork {
-    /// What the wall does to the material along its normal.
-    pub fn push(&self, work: &BlockWork) -> Vec3 {
-        let stress = &work.stress[self.local];
-        self.area * stress.pressure - mean_times(&stress.deviators, self.area)
-    }
-}
-
-/// A block's part of the solve.
-#[derive(Clone, Debug)]
-pub(super) struct BlockWork {
-    pub block: usize,
-    pub stress: [Stress; CELLS],
-    pub before: [Stress; CELLS],
-    pub laws: [CellLaw; CELLS],
-    /// 1 / mass of the faces it sees; 0 where they cannot move.
-    pub mobility: [[f32; SEEN]; 3],
-    /// Open parts of the faces it sees, where any is not wholly open.
-    pub open: Option<Box<[[f32; SEEN]; 3]>>,
-    /// In the order of their cells.
-    pub walls: Vec<WallWork>,
-}
-
-impl BlockWork {
-    pub fn active_cells(&self) -> usize {
-        self.laws.iter().filter(|law| law.active).count()
-    }
-}
-
 /// How far a sweep went.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
@@ -178,7 +27,13 @@ pub(super) struct Progress {
     pub turned_back: f64,
 }
 
-/// A visit to a block.
+/// The same during a visit.
+struct Sums {
+    change: f32x4,
+    turned_back: f32x4,
+}
+
+/// A visit to a group.
 pub(super) struct Sweep<'a> {
     pub grid: &'a BlockGrid,
     pub halo: &'a Halo<1>,
@@ -189,203 +44,193 @@ pub(super) struct Sweep<'a> {
     pub backward: bool,
 }
 
-type Velocities = [[f32; SEEN]; 3];
-
 /// What one cell can reach in a block's view, from `BACK` before it on: of a fixed size, so that no index needs a check.
 const BACK: usize = STRIDE[2];
-type Window = [f32; BACK + STRIDE[2] + STRIDE[1] + 1];
+type Window = [f32x4; BACK + STRIDE[2] + STRIDE[1] + 1];
 
 #[inline]
-fn window(values: &[f32; SEEN], at: usize) -> &Window {
+fn window(values: &[f32x4; SEEN], at: usize) -> &Window {
     values[at - BACK..]
         .first_chunk()
         .expect("a cell of the block is never at the rim of the view")
 }
 
 #[inline]
-fn window_mut(values: &mut [f32; SEEN], at: usize) -> &mut Window {
+fn window_mut(values: &mut [f32x4; SEEN], at: usize) -> &mut Window {
     values[at - BACK..]
         .first_chunk_mut()
         .expect("a cell of the block is never at the rim of the view")
 }
 
 impl Sweep<'_> {
-    fn load(&self, block: usize) -> Velocities {
-        let mut local = [[0.0; SEEN]; 3];
-        for (axis, local) in local.iter_mut().enumerate() {
-            let from = &self.velocity[axis];
-            self.halo
-                .gather(self.grid.around(block), local, |cell| from.get(cell));
-        }
-        local
-    }
-
-    fn store(&self, block: usize, local: &Velocities) {
-        let outside = self.grid.len() * CELLS;
-        for (axis, local) in local.iter().enumerate() {
-            let to = &self.velocity[axis];
-            self.halo.scatter(self.grid.around(block), |cell, i| {
-                if cell < outside {
-                    to.set(cell, local[i]);
-                }
-            });
-        }
-    }
-
-    /// Adds what the block's present stresses do to the velocity.
-    pub fn push(&self, work: &mut BlockWork) {
-        let mut u = self.load(work.block);
-        for local in 0..CELLS {
-            if work.laws[local].active {
-                let at = Halo::<1>::inner(local);
-                let [ux, uy, uz] = &mut u;
-                let mut cell = Cell {
-                    u: [window_mut(ux, at), window_mut(uy, at), window_mut(uz, at)],
-                    mobility: [0, 1, 2].map(|axis| window(&work.mobility[axis], at)),
-                    open: open_sides(work, at),
-                };
-                let stress = &work.stress[local];
-                let along = diagonal(&stress.deviators).map(|along| along - stress.pressure);
-                cell.push_faces(along);
-                cell.push_edges(&work.laws[local], &stress.deviators);
+    fn load(&self, group: &Group) -> Seen {
+        let mut seen = [[f32x4::ZERO; SEEN]; 3];
+        for (lane, block) in group.blocks.iter().enumerate() {
+            let around = self.grid.around(*block);
+            for (seen, from) in seen.iter_mut().zip(self.velocity) {
+                self.halo.scatter(around, |cell, i| {
+                    seen[i].as_mut_array()[lane] = from.get(cell);
+                });
             }
         }
-        for wall in 0..work.walls.len() {
-            let w = work.walls[wall];
-            rub(&mut u, &work.mobility, &w, w.force);
-        }
-        self.store(work.block, &u);
+        seen
     }
 
-    /// One sweep over the block's cells.
-    pub fn block(&self, work: &mut BlockWork) -> Progress {
-        let mut u = self.load(work.block);
-        let mut progress = Progress::default();
-        let mut wall = if self.backward { work.walls.len() } else { 0 };
+    fn store(&self, group: &Group, seen: &Seen) {
+        let outside = self.grid.len() * CELLS;
+        for (lane, block) in group.blocks.iter().enumerate() {
+            let around = self.grid.around(*block);
+            for (seen, to) in seen.iter().zip(self.velocity) {
+                self.halo.scatter(around, |cell, i| {
+                    if cell < outside {
+                        to.set(cell, seen[i].as_array()[lane]);
+                    }
+                });
+            }
+        }
+    }
+
+    /// Adds what the group's present stresses do to the velocity.
+    pub fn push(&self, group: &Group) {
+        let mut u = self.load(group);
+        for local in (0..CELLS).filter(|local| group.laws[*local].active) {
+            let mut cell = Cell::new(&mut u, group, local);
+            let stress = &group.stress[local];
+            cell.push_faces([
+                stress.xx - stress.pressure,
+                stress.yy - stress.pressure,
+                -stress.xx - stress.yy - stress.pressure,
+            ]);
+            cell.push_edges(group, &group.laws[local], stress.shear);
+        }
+        for wall in &group.walls {
+            rub(&mut u, group, wall, wall.force);
+        }
+        self.store(group, &u);
+    }
+
+    /// One sweep over the group's cells.
+    pub fn group(&self, group: &mut Group) -> Progress {
+        let mut u = self.load(group);
+        let mut sums = Sums {
+            change: f32x4::ZERO,
+            turned_back: f32x4::ZERO,
+        };
+        let mut rubbed = Progress::default();
+        let mut wall = if self.backward { group.walls.len() } else { 0 };
         for turn in 0..CELLS {
             let local = if self.backward {
                 CELLS - 1 - turn
             } else {
                 turn
             };
-            if work.laws[local].active {
-                self.cell(&mut u, work, local, &mut progress);
+            if group.laws[local].active {
+                self.cell(&mut u, group, local, &mut sums);
             }
             if self.backward {
-                while wall > 0 && work.walls[wall - 1].local == local {
+                while wall > 0 && group.walls[wall - 1].local == local {
                     wall -= 1;
-                    self.wall(&mut u, work, wall, &mut progress);
+                    self.wall(&mut u, group, wall, &mut rubbed);
                 }
             } else {
-                while wall < work.walls.len() && work.walls[wall].local == local {
-                    self.wall(&mut u, work, wall, &mut progress);
+                while wall < group.walls.len() && group.walls[wall].local == local {
+                    self.wall(&mut u, group, wall, &mut rubbed);
                     wall += 1;
                 }
             }
         }
-        self.store(work.block, &u);
-        progress
+        self.store(group, &u);
+        Progress {
+            change: rubbed.change + f64::from(sums.change.reduce_add()),
+            turned_back: rubbed.turned_back + f64::from(sums.turned_back.reduce_add()),
+        }
     }
 
     #[inline]
-    fn cell(
-        &self,
-        u: &mut Velocities,
-        work: &mut BlockWork,
-        local: usize,
-        progress: &mut Progress,
-    ) {
-        let now = work.stress[local];
-        let then = work.before[local];
-        let momentum = f32x4::splat(self.momentum);
-        let ahead = Stress {
-            pressure: now.pressure + self.momentum * (now.pressure - then.pressure),
-            deviators: now
-                .deviators
-                .plus(&now.deviators.plus(&then.deviators, -f32x4::ONE), momentum),
-        };
-        let law = &work.laws[local];
-        let at = Halo::<1>::inner(local);
-        let [ux, uy, uz] = u;
-        let mut cell = Cell {
-            u: [window_mut(ux, at), window_mut(uy, at), window_mut(uz, at)],
-            mobility: [0, 1, 2].map(|axis| window(&work.mobility[axis], at)),
-            open: open_sides(work, at),
-        };
+    fn cell(&self, u: &mut Seen, group: &mut Group, local: usize, sums: &mut Sums) {
+        let now = group.stress[local];
+        let back = group.before[local].plus(&now, -f32x4::ONE);
+        let ahead = now.plus(&back, f32x4::splat(-self.momentum));
+        let law = &group.laws[local];
+        let mut cell = Cell::new(u, group, local);
         let (mut stretch, answer) = cell.stretch();
-        let divergence = stretch[0] + stretch[1] + stretch[2] - law.inflow;
-        let pressure =
-            (ahead.pressure - law.pressure_step * (divergence + law.gap)).max(-law.tension);
+        let closing = stretch[0] + stretch[1] + stretch[2] + law.gap;
+        let pressure = (ahead.pressure - law.pressure_step * closing).fast_max(-law.tension);
         let rise = pressure - ahead.pressure;
         for (stretch, answer) in stretch.iter_mut().zip(answer) {
             *stretch += rise * answer;
         }
         cell.push_faces([-rise; 3]);
-        let mean = (stretch[0] + stretch[1] + stretch[2]) * (1.0 / 3.0);
-        let mut rate = cell.shear(law);
-        rate.xx = f32x4::splat(stretch[0] - mean);
-        rate.yy = f32x4::splat(stretch[1] - mean);
-        let deviators = self.yielded(law, &ahead.deviators, rate, pressure);
-        let change = deviators.plus(&ahead.deviators, -f32x4::ONE);
-        cell.push_faces(diagonal(&change));
-        cell.push_edges(law, &change);
-        let moved = deviators.plus(&now.deviators, -f32x4::ONE);
+        let rates = cell.rates(group, law, stretch);
+        let mut then = self.yielded(law, &ahead, &rates, pressure);
+        then.pressure = pressure;
+        let change = then.plus(&ahead, -f32x4::ONE);
+        cell.push_faces([change.xx, change.yy, -change.xx - change.yy]);
+        cell.push_edges(group, law, change.shear);
         // Both measures weigh a change by what it does to velocity.
-        let squares = change.square().reduce_add() * 0.25;
-        let (p, d) = (1.0 / law.pressure_step, 1.0 / law.deviator_step);
-        progress.change += f64::from(rise * p * rise * p + 2.0 * squares * d * d);
-        let against = rise * (pressure - now.pressure) * p + 2.0 * inner(&change, &moved) * d;
-        progress.turned_back -= f64::from(against);
-        work.before[local] = now;
-        work.stress[local] = Stress {
-            pressure,
-            deviators,
-        };
+        let moved = then.plus(&now, -f32x4::ONE);
+        let (p, d) = (law.pressure_weight, law.deviator_weight);
+        let two = f32x4::splat(2.0);
+        let (rose, sheared) = (rise * p, change.inner(&change) * d * d);
+        sums.change += rose * rose + two * sheared;
+        sums.turned_back -= rise * moved.pressure * p + two * change.inner(&moved) * d;
+        group.before[local] = now;
+        group.stress[local] = then;
     }
 
-    /// The deviators after a step along the strain rate and back to the yield surface.
+    /// The deviators after a step along the strain rates and back to the yield surface.
     #[inline]
-    fn yielded(
-        &self,
-        law: &CellLaw,
-        from: &Deviators,
-        mut rate: Deviators,
-        pressure: f32,
-    ) -> Deviators {
-        if let Some(turn) = &law.turn {
-            rate = turned(&rate, turn);
+    fn yielded(&self, law: &Law, from: &Stress, rates: &[Deviators; 4], pressure: f32x4) -> Stress {
+        let mut share = [f32x4::splat(self.still); 4];
+        let mut total = f32x4::ZERO;
+        for (share, rate) in share.iter_mut().zip(rates) {
+            *share += rate.square();
+            total += *share;
         }
-        // The octants have one diagonal: that of those that shear. An octant that does not would keep, unseen, a
-        // diagonal that takes load off the pressure, and friction would be short of it.
-        let share = rate.square() + f32x4::splat(self.still);
-        let share = share * f32x4::splat(1.0 / share.reduce_add());
-        rate.xx = f32x4::splat((rate.xx * share).reduce_add());
-        rate.yy = f32x4::splat((rate.yy * share).reduce_add());
-        let trial = from.plus(&rate, f32x4::splat(law.deviator_step));
+        let inverse = f32x4::ONE / total;
+        let (mut xx, mut yy) = (f32x4::ZERO, f32x4::ZERO);
+        for (share, rate) in share.iter_mut().zip(rates) {
+            *share *= inverse;
+            xx += rate.xx * *share;
+            yy += rate.yy * *share;
+        }
+        xx = from.xx + xx * law.deviator_step;
+        yy = from.yy + yy * law.deviator_step;
         let strength = law.sine * pressure + law.strength;
-        let scale = scale_to_yield(&trial, strength, law.sine);
-        let common = f32x4::splat((scale * share).reduce_add());
-        let mut deviators = trial.scaled(scale);
-        deviators.xx = trial.xx * common;
-        deviators.yy = trial.yy * common;
-        deviators
+        let mut common = f32x4::ZERO;
+        let mut stress = Stress::ZERO;
+        for octant in 0..4 {
+            let trial = Deviators {
+                xx,
+                yy,
+                yz: from.shear[0][octant] + rates[octant].yz * law.deviator_step,
+                xz: from.shear[1][octant] + rates[octant].xz * law.deviator_step,
+                xy: from.shear[2][octant] + rates[octant].xy * law.deviator_step,
+            };
+            let scale = scale_to_yield(&trial, strength, law.sine);
+            common += scale * share[octant];
+            stress.shear[0][octant] = trial.yz * scale;
+            stress.shear[1][octant] = trial.xz * scale;
+            stress.shear[2][octant] = trial.xy * scale;
+        }
+        stress.xx = xx * common;
+        stress.yy = yy * common;
+        stress
     }
 
-    fn wall(&self, u: &mut Velocities, work: &mut BlockWork, wall: usize, progress: &mut Progress) {
-        let mut w = work.walls[wall];
-        let law = &work.laws[w.local];
-        if !law.active {
-            return;
-        }
+    fn wall(&self, u: &mut Seen, group: &mut Group, wall: usize, progress: &mut Progress) {
+        let mut w = group.walls[wall];
         let ahead = w.force + self.momentum * (w.force - w.before);
         let at = Halo::<1>::inner(w.local);
         let mut sliding = -w.velocity;
         for axis in 0..3 {
             let [low, high] = w.weights[axis];
-            sliding[axis] += low * u[axis][at] + high * u[axis][at + STRIDE[axis]];
+            let face = |i: usize| u[axis][i].as_array()[w.lane];
+            sliding[axis] += low * face(at) + high * face(at + STRIDE[axis]);
         }
         sliding -= w.normal * w.normal.dot(sliding);
-        let push = w.push(work).dot(w.normal).max(0.0) + w.extra;
+        let stress = group.stress[w.local].values(w.lane);
+        let push = w.push(&stress).dot(w.normal).max(0.0) + w.extra;
         let trial = ahead + sliding * w.step;
         let limit = w.friction * push;
         let size = trial.length();
@@ -398,8 +243,8 @@ impl Sweep<'_> {
         let moved = force - w.force;
         w.before = w.force;
         w.force = force;
-        work.walls[wall] = w;
-        rub(u, &work.mobility, &w, change);
+        group.walls[wall] = w;
+        rub(u, group, &w, change);
         progress.change += f64::from(change.length_squared() / (w.step * w.step));
         progress.turned_back -= f64::from(change.dot(moved) / w.step);
     }
@@ -410,31 +255,29 @@ struct Cell<'a> {
     u: [&'a mut Window; 3],
     mobility: [&'a Window; 3],
     /// Open parts of the lower and the upper face of each axis.
-    open: [[f32; 2]; 3],
+    open: [[f32x4; 2]; 3],
 }
 
-/// Open parts of the six faces of the cell at `at`.
-#[inline]
-fn open_sides(work: &BlockWork, at: usize) -> [[f32; 2]; 3] {
-    let Some(open) = &work.open else {
-        return [[1.0; 2]; 3];
-    };
-    [0, 1, 2].map(|axis| [open[axis][at], open[axis][at + STRIDE[axis]]])
-}
+impl<'a> Cell<'a> {
+    #[inline]
+    fn new(u: &'a mut Seen, group: &'a Group, local: usize) -> Self {
+        let at = Halo::<1>::inner(local);
+        let [ux, uy, uz] = u;
+        let open = match &group.open {
+            None => [[f32x4::ONE; 2]; 3],
+            Some(open) => [0, 1, 2].map(|axis| [open[axis][at], open[axis][at + STRIDE[axis]]]),
+        };
+        Self {
+            u: [window_mut(ux, at), window_mut(uy, at), window_mut(uz, at)],
+            mobility: [0, 1, 2].map(|axis| window(&group.mobility[axis], at)),
+            open,
+        }
+    }
 
-/// What a change of the deviators changes along the axes.
-#[inline]
-fn diagonal(change: &Deviators) -> [f32; 3] {
-    let xx = 0.25 * change.xx.reduce_add();
-    let yy = 0.25 * change.yy.reduce_add();
-    [xx, yy, -xx - yy]
-}
-
-impl Cell<'_> {
     /// How fast the cell stretches along each axis, and how much more for each unit of pressure.
     #[inline]
-    fn stretch(&self) -> ([f32; 3], [f32; 3]) {
-        let (mut stretch, mut answer) = ([0.0; 3], [0.0; 3]);
+    fn stretch(&self) -> ([f32x4; 3], [f32x4; 3]) {
+        let (mut stretch, mut answer) = ([f32x4::ZERO; 3], [f32x4::ZERO; 3]);
         for axis in 0..3 {
             let [low, high] = self.open[axis];
             let upper = BACK + STRIDE[axis];
@@ -445,21 +288,37 @@ impl Cell<'_> {
         (stretch, answer)
     }
 
-    /// The shear rates that the octants see.
+    /// The strain rates that the octants see, turned to where friction opposes them.
     #[inline]
-    fn shear(&self, law: &CellLaw) -> Deviators {
+    fn rates(&self, group: &Group, law: &Law, stretch: [f32x4; 3]) -> [Deviators; 4] {
         let [x, y, z] = &self.u;
-        Deviators {
-            yz: law.edges[0].rates(edge_rates::<0>(y, z)),
-            xz: law.edges[1].rates(edge_rates::<1>(x, z)),
-            xy: law.edges[2].rates(edge_rates::<2>(x, y)),
-            ..Deviators::ZERO
+        let mut shear = [
+            edge_rates::<0>(y, z),
+            edge_rates::<1>(x, z),
+            edge_rates::<2>(x, y),
+        ];
+        if let Some(place) = law.edges {
+            for (rates, edges) in shear.iter_mut().zip(&group.edges[place as usize]) {
+                edges.rates(rates);
+            }
+        }
+        let mean = (stretch[0] + stretch[1] + stretch[2]) * f32x4::splat(1.0 / 3.0);
+        let rates = std::array::from_fn(|octant| Deviators {
+            xx: stretch[0] - mean,
+            yy: stretch[1] - mean,
+            yz: shear[0][octant],
+            xz: shear[1][octant],
+            xy: shear[2][octant],
+        });
+        match law.turn {
+            None => rates,
+            Some(place) => rates.map(|rate| turned(&rate, &group.turns[place as usize])),
         }
     }
 
     /// What a change of the stresses along the axes does to the cell's own six faces.
     #[inline]
-    fn push_faces(&mut self, change: [f32; 3]) {
+    fn push_faces(&mut self, change: [f32x4; 3]) {
         for axis in 0..3 {
             let [low, high] = self.open[axis];
             let upper = BACK + STRIDE[axis];
@@ -470,43 +329,47 @@ impl Cell<'_> {
 
     /// What a change of the shear stresses does to the faces about the twelve edges.
     #[inline]
-    fn push_edges(&mut self, law: &CellLaw, change: &Deviators) {
-        let quarter = f32x4::splat(0.25);
-        let forces =
-            |pair: usize, stress: f32x4| (law.edges[pair].stresses(stress) * quarter).to_array();
+    fn push_edges(&mut self, group: &Group, law: &Law, mut change: [[f32x4; 4]; 3]) {
+        if let Some(place) = law.edges {
+            for (change, edges) in change.iter_mut().zip(&group.edges[place as usize]) {
+                edges.stresses(change);
+            }
+        }
         let [x, y, z] = &mut self.u;
         let [mx, my, mz] = self.mobility;
-        push_pair::<0>((&mut *y, my), (&mut *z, mz), forces(0, change.yz));
-        push_pair::<1>((&mut *x, mx), (&mut *z, mz), forces(1, change.xz));
-        push_pair::<2>((&mut *x, mx), (&mut *y, my), forces(2, change.xy));
+        push_pair::<0>((&mut *y, my), (&mut *z, mz), &change[0]);
+        push_pair::<1>((&mut *x, mx), (&mut *z, mz), &change[1]);
+        push_pair::<2>((&mut *x, mx), (&mut *y, my), &change[2]);
     }
 }
 
 /// The shear rates at the four edges of a pair of axes.
 #[inline]
-fn edge_rates<const PAIR: usize>(ua: &Window, ub: &Window) -> [f32; 4] {
+fn edge_rates<const PAIR: usize>(ua: &Window, ub: &Window) -> [f32x4; 4] {
     let (a, b) = (STRIDE[PAIRS[PAIR].0], STRIDE[PAIRS[PAIR].1]);
-    let mut rates = [0.0; 4];
+    let half = f32x4::splat(0.5);
+    let mut rates = [f32x4::ZERO; 4];
     for octant in 0..4 {
         let (i, j) = SIDES[PAIR][octant];
         let edge = BACK + i * a + j * b;
-        rates[octant] = 0.5 * (ua[edge] - ua[edge - b] + ub[edge] - ub[edge - a]);
+        rates[octant] = half * (ua[edge] - ua[edge - b] + ub[edge] - ub[edge - a]);
     }
     rates
 }
 
-/// What forces at the four edges of a pair of axes do.
+/// What the stresses at the four edges of a pair of axes do.
 #[inline]
 fn push_pair<const PAIR: usize>(
     (ua, ma): (&mut Window, &Window),
     (ub, mb): (&mut Window, &Window),
-    forces: [f32; 4],
+    stresses: &[f32x4; 4],
 ) {
     let (a, b) = (STRIDE[PAIRS[PAIR].0], STRIDE[PAIRS[PAIR].1]);
+    let quarter = f32x4::splat(0.25);
     for octant in 0..4 {
         let (i, j) = SIDES[PAIR][octant];
         let edge = BACK + i * a + j * b;
-        let force = forces[octant];
+        let force = stresses[octant] * quarter;
         ua[edge] -= ma[edge] * force;
         ua[edge - b] += ma[edge - b] * force;
         ub[edge] -= mb[edge] * force;
@@ -516,11 +379,9 @@ fn push_pair<const PAIR: usize>(
 
 /// R D Rᵀ, lane by lane.
 #[inline]
-fn turned(d: &Deviators, r: &Mat3) -> Deviators {
+fn turned(d: &Deviators, r: &[[f32x4; 3]; 3]) -> Deviators {
     let zz = d.zz();
     let m = [[d.xx, d.xy, d.xz], [d.xy, d.yy, d.yz], [d.xz, d.yz, zz]];
-    let r: [[f32x4; 3]; 3] =
-        std::array::from_fn(|i| std::array::from_fn(|j| f32x4::splat(r.col(j)[i])));
     let left: [[f32x4; 3]; 3] = std::array::from_fn(|i| {
         std::array::from_fn(|j| r[i][0] * m[0][j] + r[i][1] * m[1][j] + r[i][2] * m[2][j])
     });
@@ -537,31 +398,13 @@ fn turned(d: &Deviators, r: &Mat3) -> Deviators {
 
 /// What a change of a wall's friction does to the faces of its cell.
 #[inline]
-fn rub(u: &mut Velocities, mobility: &[[f32; SEEN]; 3], wall: &WallWork, change: Vec3) {
+fn rub(u: &mut Seen, group: &Group, wall: &WallWork, change: Vec3) {
     let at = Halo::<1>::inner(wall.local);
     for axis in 0..3 {
         let [low, high] = wall.weights[axis];
-        let upper = at + STRIDE[axis];
-        u[axis][at] -= mobility[axis][at] * low * change[axis];
-        u[axis][upper] -= mobility[axis][upper] * high * change[axis];
+        for (face, weight) in [(at, low), (at + STRIDE[axis], high)] {
+            let mobility = group.mobility[axis][face].as_array()[wall.lane];
+            u[axis][face].as_mut_array()[wall.lane] -= mobility * weight * change[axis];
+        }
     }
-}
-
-/// The mean of the four deviators, times a vector.
-fn mean_times(d: &Deviators, v: Vec3) -> Vec3 {
-    let mean = |lanes: f32x4| 0.25 * lanes.reduce_add();
-    let (xx, yy) = (mean(d.xx), mean(d.yy));
-    let (yz, xz, xy) = (mean(d.yz), mean(d.xz), mean(d.xy));
-    Vec3::new(
-        xx * v.x + xy * v.y + xz * v.z,
-        xy * v.x + yy * v.y + yz * v.z,
-        xz * v.x + yz * v.y - (xx + yy) * v.z,
-    )
-}
-
-/// The mean over the octants of the products of all nine entries.
-fn inner(a: &Deviators, b: &Deviators) -> f32 {
-    let off = a.yz * b.yz + a.xz * b.xz + a.xy * b.xy;
-    let diagonal = a.xx * b.xx + a.yy * b.yy + a.zz() * b.zz();
-    0.25 * (diagonal + off + off).reduce_add()
 }

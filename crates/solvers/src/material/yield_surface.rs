@@ -26,43 +26,10 @@ pub struct Deviators {
 }
 
 impl Deviators {
-    /// All zero.
-    pub const ZERO: Self = Self {
-        xx: f32x4::ZERO,
-        yy: f32x4::ZERO,
-        yz: f32x4::ZERO,
-        xz: f32x4::ZERO,
-        xy: f32x4::ZERO,
-    };
-
     /// The last diagonal entry.
     #[inline]
     pub fn zz(&self) -> f32x4 {
         -(self.xx + self.yy)
-    }
-
-    /// Each entry of `self` + `other` × `factor`.
-    #[inline]
-    pub fn plus(&self, other: &Self, factor: f32x4) -> Self {
-        Self {
-            xx: other.xx.mul_add(factor, self.xx),
-            yy: other.yy.mul_add(factor, self.yy),
-            yz: other.yz.mul_add(factor, self.yz),
-            xz: other.xz.mul_add(factor, self.xz),
-            xy: other.xy.mul_add(factor, self.xy),
-        }
-    }
-
-    /// Each entry × `factor`.
-    #[inline]
-    pub fn scaled(&self, factor: f32x4) -> Self {
-        Self {
-            xx: self.xx * factor,
-            yy: self.yy * factor,
-            yz: self.yz * factor,
-            xz: self.xz * factor,
-            xy: self.xy * factor,
-        }
     }
 
     /// The sum of the squares of all nine entries.
@@ -83,7 +50,7 @@ impl Deviators {
 /// What each deviator must be multiplied with, at most 1, to lie within the yield surface: `strength` is
 /// p sin φ + c cos φ, `sine` is sin φ.
 #[inline]
-pub fn scale_to_yield(s: &Deviators, strength: f32, sine: f32) -> f32x4 {
+pub fn scale_to_yield(s: &Deviators, strength: f32x4, sine: f32x4) -> f32x4 {
     let tiny = f32x4::splat(1e-24);
     let j2 = f32x4::splat(0.5) * s.square() + tiny;
     let root = j2.sqrt();
@@ -93,8 +60,8 @@ pub fn scale_to_yield(s: &Deviators, strength: f32, sine: f32) -> f32x4 {
     let cosine = f32x4::ONE - square * (f32x4::splat(0.5) - square * f32x4::splat(1.0 / 24.0));
     let sinus = third
         * (f32x4::ONE - square * (f32x4::splat(1.0 / 6.0) - square * f32x4::splat(1.0 / 120.0)));
-    let g = cosine + f32x4::splat(sine / 3f32.sqrt()) * sinus;
-    let limit = f32x4::splat(strength.max(0.0)) / (root * g);
+    let g = cosine + sine * f32x4::splat(1.0 / 3f32.sqrt()) * sinus;
+    let limit = strength.fast_max(f32x4::ZERO) / (root * g);
     limit.fast_min(f32x4::ONE)
 }
 
@@ -152,7 +119,8 @@ mod tests {
             {
                 let p = 0.7;
                 let s = turned(a, b, (10 * i + j) as u64);
-                let scale = scale_to_yield(&s, p * sine, sine).to_array()[2];
+                let scale =
+                    scale_to_yield(&s, f32x4::splat(p * sine), f32x4::splat(sine)).to_array()[2];
                 let mut stress = [a, b, -a - b].map(|s| p - scale * s);
                 stress.sort_by(f32::total_cmp);
                 let [low, _, high] = stress;
@@ -172,8 +140,9 @@ mod tests {
     #[test]
     fn no_strength_means_no_stress_and_zero_stays_zero() {
         let s = turned(1.0, -0.2, 1);
-        assert!(scale_to_yield(&s, 0.0, 0.5).to_array()[2].abs() < 1e-12);
-        let still = scale_to_yield(&Deviators::ZERO, 0.0, 0.5).to_array();
+        let (none, sine) = (f32x4::ZERO, f32x4::splat(0.5));
+        assert!(scale_to_yield(&s, none, sine).to_array()[2].abs() < 1e-12);
+        let still = scale_to_yield(&turned(0.0, 0.0, 1), none, sine).to_array();
         assert!(still.iter().all(|scale| scale.is_finite()));
     }
 }

@@ -1,0 +1,411 @@
+//! Four blocks of one colour side by side, a lane each: what is done to a cell is done to the cells at the same place in all
+//! four. They share no face, so the lanes never meet.
+
+use barchan_base::grid::{CELLS, Halo};
+use glam::{Mat3, Vec3};
+use wide::f32x4;
+
+/// Blocks in a group.
+pub(super) const LANES: usize = 4;
+/// Cells of a block with one more on each side.
+pub(super) const SEEN: usize = Halo::<1>::CELLS;
+/// Numbers in the stress of a cell: pressure, two entries of a diagonal, and three shears in each of four octants.
+pub(super) const FLOATS: usize = 15;
+
+/// The stress of one cell: pressure, xx, yy, then the four octants' yz, xz and xy.
+pub(super) type StressValues = [f32; FLOATS];
+
+/// The stresses of four cells.
+///
+/// The octants have one diagonal between them: that of those that shear. An octant that does not would keep, unseen, a
+/// diagonal that takes load off the pressure, and friction would be short of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stress {
+    pub pressure: f32x4,
+    pub xx: f32x4,
+    pub yy: f32x4,
+    /// For each pair of axes, octant by octant.
+    pub shear: [[f32x4; 4]; 3],
+}
+
+impl Stress {
+    pub const ZERO: Self = Self {
+        pressure: f32x4::ZERO,
+        xx: f32x4::ZERO,
+        yy: f32x4::ZERO,
+        shear: [[f32x4::ZERO; 4]; 3],
+    };
+
+    /// One lane's.
+    pub fn values(&self, lane: usize) -> StressValues {
+        let of = |v: &f32x4| v.as_array()[lane];
+        std::array::from_fn(|i| match i {
+            0 => of(&self.pressure),
+            1 => of(&self.xx),
+            2 => of(&self.yy),
+            _ => of(&self.shear[(i - 3) / 4][(i - 3) % 4]),
+        })
+    }
+
+    fn set(&mut self, lane: usize, values: &StressValues) {
+        let to = [&mut self.pressure, &mut self.xx, &mut self.yy].into_iter();
+        for (to, value) in to.chain(self.shear.as_flattened_mut()).zip(values) {
+            to.as_mut_array()[lane] = *value;
+        }
+    }
+
+    /// `self` + `other` × `factor`.
+    #[inline]
+    pub fn plus(&self, other: &Self, factor: f32x4) -> Self {
+        let mut sum = *self;
+        sum.pressure += other.pressure * factor;
+        sum.xx += other.xx * factor;
+        sum.yy += other.yy * factor;
+        for (sum, other) in sum.shear.iter_mut().zip(&other.shear) {
+            for (sum, other) in sum.iter_mut().zip(other) {
+                *sum += *other * factor;
+            }
+        }
+        sum
+    }
+
+    /// The sum of the products of all nine entries of the deviators, averaged over the octants.
+    #[inline]
+    pub fn inner(&self, other: &Self) -> f32x4 {
+        let (a, b) = (self.xx + self.yy, other.xx + other.yy);
+        let mut off = f32x4::ZERO;
+        for (x, y) in self.shear.iter().zip(&other.shear) {
+            for (x, y) in x.iter().zip(y) {
+                off += *x * *y;
+            }
+        }
+        self.xx * other.xx + self.yy * other.yy + a * b + off * f32x4::splat(0.5)
+    }
+}
+
+/// The four edges of a cell along one axis, as its octants see them.
+///
+/// At a wall an edge is closed: the wall rubs there instead. The octant beside it then shears as those at the open edges do;
+/// left alone it would never yield, and bear the load without the pressure that friction needs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edges<T> {
+    /// 1 for each open edge, 0 for the others.
+    pub open: [T; 4],
+    /// 1 / the number of open edges, and a quarter of it.
+    pub inverse: T,
+    pub quarter: T,
+}
+
+impl Edges<f32> {
+    pub const NONE: Self = Self {
+        open: [0.0; 4],
+        inverse: 0.0,
+        quarter: 0.0,
+    };
+
+    pub fn new(open: [f32; 4]) -> Self {
+        let count: f32 = open.iter().sum();
+        Self {
+            open,
+            inverse: if count > 0.0 { 1.0 / count } else { 0.0 },
+            quarter: 0.25 * count,
+        }
+    }
+
+    fn all_open(&self) -> bool {
+        self.quarter > 0.99
+    }
+}
+
+impl Edges<f32x4> {
+    const OPEN: Self = Self {
+        open: [f32x4::ONE; 4],
+        inverse: f32x4::new([0.25; 4]),
+        quarter: f32x4::ONE,
+    };
+
+    fn set(&mut self, lane: usize, edges: &Edges<f32>) {
+        for (to, open) in self.open.iter_mut().zip(edges.open) {
+            to.as_mut_array()[lane] = open;
+        }
+        self.inverse.as_mut_array()[lane] = edges.inverse;
+        self.quarter.as_mut_array()[lane] = edges.quarter;
+    }
+
+    /// The rates of all four octants from those at the open edges.
+    #[inline]
+    pub fn rates(&self, rates: &mut [f32x4; 4]) {
+        let mut sum = f32x4::ZERO;
+        for (rate, open) in rates.iter_mut().zip(self.open) {
+            *rate *= open;
+            sum += *rate;
+        }
+        let mean = sum * self.inverse;
+        for (rate, open) in rates.iter_mut().zip(self.open) {
+            *rate += mean * (f32x4::ONE - open);
+        }
+    }
+
+    /// The stress at the open edges from that of all four octants: what they bear together, shared among them.
+    #[inline]
+    pub fn stresses(&self, stress: &mut [f32x4; 4]) {
+        let mut closed = f32x4::ZERO;
+        for (stress, open) in stress.iter().zip(self.open) {
+            closed += *stress * (f32x4::ONE - open);
+        }
+        closed *= self.inverse;
+        for (stress, open) in stress.iter_mut().zip(self.open) {
+            *stress = (*stress + closed) * open * self.quarter;
+        }
+    }
+}
+
+/// What does not change for a cell during the solve.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CellLaw {
+    pub active: bool,
+    /// How fast the cell may still close [m/s].
+    pub gap: f32,
+    /// Sine of the friction angle.
+    pub sine: f32,
+    /// Strength without pressure, and the tension it bears, both scaled as the pressure is.
+    pub strength: f32,
+    pub tension: f32,
+    /// Steps of the pressure and of the deviators.
+    pub pressure_step: f32,
+    pub deviator_step: f32,
+    /// What walls that move push into the cell.
+    pub inflow: f32,
+    /// The edges of each pair of axes.
+    pub edges: [Edges<f32>; 3],
+    /// Turns the strain rate into the direction that friction opposes; `None` turns nothing.
+    pub turn: Option<Mat3>,
+}
+
+impl CellLaw {
+    /// Of a cell that carries nothing.
+    pub const IDLE: Self = Self {
+        active: false,
+        gap: 0.0,
+        sine: 0.0,
+        strength: 0.0,
+        tension: 0.0,
+        pressure_step: 0.0,
+        deviator_step: 0.0,
+        inflow: 0.0,
+        edges: [Edges::NONE; 3],
+        turn: None,
+    };
+}
+
+/// The laws of four cells. All is zero in a lane whose cell carries nothing: then nothing comes of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Law {
+    /// True where any of the four carries something.
+    pub active: bool,
+    /// What may still flow out: the room to close, less what walls push in.
+    pub gap: f32x4,
+    pub sine: f32x4,
+    pub strength: f32x4,
+    pub tension: f32x4,
+    pub pressure_step: f32x4,
+    pub deviator_step: f32x4,
+    /// 1 / steps.
+    pub pressure_weight: f32x4,
+    pub deviator_weight: f32x4,
+    /// Places among the group's edges and turns, where not all edges are open, or something turns.
+    pub edges: Option<u16>,
+    pub turn: Option<u16>,
+}
+
+impl Law {
+    const IDLE: Self = Self {
+        active: false,
+        gap: f32x4::ZERO,
+        sine: f32x4::ZERO,
+        strength: f32x4::ZERO,
+        tension: f32x4::ZERO,
+        pressure_step: f32x4::ZERO,
+        deviator_step: f32x4::ZERO,
+        pressure_weight: f32x4::ZERO,
+        deviator_weight: f32x4::ZERO,
+        edges: None,
+        turn: None,
+    };
+
+    fn set(&mut self, lane: usize, law: &CellLaw) {
+        self.active = true;
+        let values = [
+            (&mut self.gap, law.gap - law.inflow),
+            (&mut self.sine, law.sine),
+            (&mut self.strength, law.strength),
+            (&mut self.tension, law.tension),
+            (&mut self.pressure_step, law.pressure_step),
+            (&mut self.deviator_step, law.deviator_step),
+            (&mut self.pressure_weight, 1.0 / law.pressure_step),
+            (&mut self.deviator_weight, 1.0 / law.deviator_step),
+        ];
+        for (to, value) in values {
+            to.as_mut_array()[lane] = value;
+        }
+    }
+}
+
+/// A piece of wall in a cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WallWork {
+    pub lane: usize,
+    pub local: usize,
+    pub body: usize,
+    pub area: Vec3,
+    pub normal: Vec3,
+    pub friction: f32,
+    pub velocity: Vec3,
+    /// Normal push that the cell's centre does not see: half the cell's weight and impact.
+    pub extra: f32,
+    /// Weights of the lower and upper face in the cell's velocity, by axis.
+    pub weights: [[f32; 2]; 3],
+    pub step: f32,
+    pub force: Vec3,
+    pub before: Vec3,
+}
+
+impl WallWork {
+    /// What the wall does to the material along its normal, under the stress of its cell.
+    pub fn push(&self, stress: &StressValues) -> Vec3 {
+        let v = self.area;
+        let mean = |pair: usize| 0.25 * stress[3 + 4 * pair..][..4].iter().sum::<f32>();
+        let (pressure, xx, yy) = (stress[0], stress[1], stress[2]);
+        let (yz, xz, xy) = (mean(0), mean(1), mean(2));
+        v * pressure
+            - Vec3::new(
+                xx * v.x + xy * v.y + xz * v.z,
+                xy * v.x + yy * v.y + yz * v.z,
+                xz * v.x + yz * v.y - (xx + yy) * v.z,
+            )
+    }
+}
+
+/// A block's part of the solve, before it joins a group.
+pub(super) struct BlockSetup {
+    pub block: usize,
+    pub stress: [StressValues; CELLS],
+    pub laws: [CellLaw; CELLS],
+    /// 1 / mass of the faces it sees; 0 where they cannot move.
+    pub mobility: [[f32; SEEN]; 3],
+    /// Open parts of the faces it sees, where any is not wholly open.
+    pub open: Option<Box<[[f32; SEEN]; 3]>>,
+    /// In the order of their cells.
+    pub walls: Vec<WallWork>,
+}
+
+/// The values that a group sees of each axis' faces.
+pub(super) type Seen = [[f32x4; SEEN]; 3];
+
+/// Four blocks.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    /// The blocks of the lanes; the last group of a colour may have fewer.
+    pub blocks: Vec<usize>,
+    pub stress: Vec<Stress>,
+    pub before: Vec<Stress>,
+    pub laws: Vec<Law>,
+    pub edges: Vec<[Edges<f32x4>; 3]>,
+    pub turns: Vec<[[f32x4; 3]; 3]>,
+    pub mobility: Box<Seen>,
+    /// Where any face is not wholly open.
+    pub open: Option<Box<Seen>>,
+    /// In the order of their cells.
+    pub walls: Vec<WallWork>,
+    pub active_cells: usize,
+}
+
+impl Default for Group {
+    fn default() -> Self {
+        Self {
+            blocks: Vec::with_capacity(LANES),
+            stress: vec![Stress::ZERO; CELLS],
+            before: vec![Stress::ZERO; CELLS],
+            laws: vec![Law::IDLE; CELLS],
+            edges: Vec::new(),
+            turns: Vec::new(),
+            mobility: Box::new([[f32x4::ZERO; SEEN]; 3]),
+            open: None,
+            walls: Vec::new(),
+            active_cells: 0,
+        }
+    }
+}
+
+impl Group {
+    /// Makes it the group of these blocks.
+    pub fn fill(&mut self, blocks: impl Iterator<Item = BlockSetup>) {
+        self.blocks.clear();
+        self.stress.fill(Stress::ZERO);
+        self.laws.fill(Law::IDLE);
+        self.edges.clear();
+        self.turns.clear();
+        self.walls.clear();
+        self.open = None;
+        self.active_cells = 0;
+        *self.mobility = [[f32x4::ZERO; SEEN]; 3];
+        for (lane, setup) in blocks.enumerate() {
+            self.add(lane, setup);
+        }
+        self.before.copy_from_slice(&self.stress);
+        self.walls.sort_by_key(|wall| wall.local);
+    }
+
+    fn add(&mut self, lane: usize, setup: BlockSetup) {
+        self.blocks.push(setup.block);
+        put(&mut self.mobility, lane, &setup.mobility);
+        if let Some(open) = &setup.open {
+            let all = || Box::new([[f32x4::ONE; SEEN]; 3]);
+            put(self.open.get_or_insert_with(all), lane, open);
+        }
+        for (local, law) in setup.laws.iter().enumerate().filter(|(_, law)| law.active) {
+            self.active_cells += 1;
+            self.stress[local].set(lane, &setup.stress[local]);
+            self.laws[local].set(lane, law);
+            if !law.edges.iter().all(Edges::all_open) {
+                self.add_edges(lane, local, &law.edges);
+            }
+            if let Some(turn) = &law.turn {
+                self.add_turn(lane, local, turn);
+            }
+        }
+        let walls = setup.walls.into_iter();
+        self.walls
+            .extend(walls.map(|wall| WallWork { lane, ..wall }));
+    }
+
+    fn add_edges(&mut self, lane: usize, local: usize, edges: &[Edges<f32>; 3]) {
+        let place = *self.laws[local].edges.get_or_insert_with(|| {
+            self.edges.push([Edges::OPEN; 3]);
+            (self.edges.len() - 1) as u16
+        });
+        for (to, edges) in self.edges[place as usize].iter_mut().zip(edges) {
+            to.set(lane, edges);
+        }
+    }
+
+    fn add_turn(&mut self, lane: usize, local: usize, turn: &Mat3) {
+        let place = *self.laws[local].turn.get_or_insert_with(|| {
+            let one = |i, j| if i == j { f32x4::ONE } else { f32x4::ZERO };
+            self.turns
+                .push(std::array::from_fn(|i| std::array::from_fn(|j| one(i, j))));
+            (self.turns.len() - 1) as u16
+        });
+        for (i, row) in self.turns[place as usize].iter_mut().enumerate() {
+            for (j, to) in row.iter_mut().enumerate() {
+                to.as_mut_array()[lane] = turn.col(j)[i];
+            }
+        }
+    }
+}
+
+fn put(to: &mut Seen, lane: usize, from: &[[f32; SEEN]; 3]) {
+    for (to, from) in to.as_flattened_mut().iter_mut().zip(from.as_flattened()) {
+        to.as_mut_array()[lane] = *from;
+    }
+}
