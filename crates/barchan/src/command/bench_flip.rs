@@ -1,13 +1,15 @@
 //! `barchan bench flip`: the collapsing columns of Zhu & Bridson (2005), whole steps, each kind of solve in turn.
 
 use super::Failure;
-use super::machine::peak_memory;
+use super::machine::{Possible, peak_memory, possible};
 use super::say::{bytes, grouped, out};
 use barchan_sim::coupling::coupling;
 use barchan_sim::run::{RecordError, Recorder, Run, StepLine};
 use barchan_sim::scene;
+use barchan_sim::solver::Solver;
 use barchan_sim::start::start;
 use barchan_sim::state::State;
+use barchan_solvers::flip::{Flip, PHASES};
 use serde_json::json;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -27,8 +29,9 @@ pub fn bench(particles: u64, as_json: bool) -> Result<(), Failure> {
         ("flip, zhu-bridson", SAND, "zhu-bridson"),
         ("flip", SAND, "implicit"),
     ];
+    let possible = possible();
     for (name, text, friction) in cases {
-        measure(name, (text, friction), particles, as_json)?;
+        measure(name, (text, friction), particles, possible, as_json)?;
     }
     Ok(())
 }
@@ -62,6 +65,7 @@ fn measure(
     name: &str,
     (text, friction): (&str, &str),
     particles: u64,
+    possible: Possible,
     as_json: bool,
 ) -> Result<(), Failure> {
     let plain = scene::parse(text, Path::new("bench.toml"), &[]).map_err(Failure::input)?;
@@ -74,50 +78,126 @@ fn measure(
         ),
     ];
     let scene = scene::parse(text, Path::new("bench.toml"), &changes).map_err(Failure::input)?;
-    let mut solver = barchan_solvers::solver(&scene);
+    let mut solver = Flip::new(&scene.model, scene.flip);
     let mut state = start(&scene.model, scene.fps, solver.columns()).map_err(Failure::input)?;
     let mut coupling = coupling(&scene.model);
     let stop = AtomicBool::new(false);
-    let mut run = Run {
-        model: &scene.model,
-        solver: &mut *solver,
-        coupling: &mut *coupling,
-        max_step: scene.max_step,
-        stop: &stop,
+    let mut frames = |solver: &mut Flip, last: u32| -> Result<Counter, Failure> {
+        let mut counter = Counter::default();
+        let mut run = Run {
+            model: &scene.model,
+            solver,
+            coupling: &mut *coupling,
+            max_step: scene.max_step,
+            stop: &stop,
+        };
+        run.until(last, &mut state, &mut counter)
+            .map_err(Failure::run)?;
+        Ok(counter)
     };
-    let mut counter = Counter::default();
-    run.until(1, &mut state, &mut counter)
-        .map_err(Failure::run)?; // warm up
-    let mut counter = Counter::default();
+    frames(&mut solver, 1)?; // warm up
+    let before = solver.spent();
     let began = Instant::now();
-    run.until(1 + FRAMES, &mut state, &mut counter)
-        .map_err(Failure::run)?;
+    let counter = frames(&mut solver, 1 + FRAMES)?;
     let seconds = began.elapsed().as_secs_f64();
-    report(name, &state, &counter, seconds, as_json);
+    let after = solver.spent();
+    let measured = Measured {
+        name,
+        particles: state.particles.len() as f64,
+        seconds,
+        spent: std::array::from_fn(|phase| after[phase] - before[phase]),
+        counter,
+    };
+    measured.tell(possible, as_json);
     Ok(())
 }
 
-fn report(name: &str, state: &State, counter: &Counter, seconds: f64, as_json: bool) {
-    let rate = counter.particle_steps / seconds;
-    let frame = seconds / f64::from(FRAMES);
-    let particles = state.particles.len() as f64;
-    let memory = peak_memory().unwrap_or(0.0);
-    let sweeps = counter.sweeps / f64::from(counter.steps.max(1));
-    if as_json {
-        let line = json!({
-            "name": name, "particles": particles, "threads": rayon::current_num_threads(),
-            "particle_steps_per_second": rate, "seconds_per_frame": frame, "steps": counter.steps,
-            "sweeps_per_step": sweeps, "peak_memory_bytes": memory,
-            "peak_bytes_per_particle": memory / particles,
-        });
-        out(&line.to_string());
-    } else {
+/// What was measured of one kind of solve.
+struct Measured<'a> {
+    name: &'a str,
+    particles: f64,
+    seconds: f64,
+    spent: [f64; PHASES.len()],
+    counter: Counter,
+}
+
+impl Measured<'_> {
+    /// Bytes that a phase must move, and numbers it must add or multiply, for each particle and step. Counted in the code:
+    /// columns read and written, blocks with the rims they reach over, and for the solve a visit to a cell (stresses of two
+    /// sweeps, laws, and the faces of a block with its rim) times the sweeps, eight particles to a cell. Where the number of
+    /// iterations is not known only one is counted.
+    fn work(&self) -> [(f64, f64); PHASES.len()] {
+        let sweeps = (self.counter.sweeps / f64::from(self.counter.steps.max(1))).max(1.0);
+        let columns = 85.0;
+        [
+            (16.0 + 2.0 * columns, 10.0),
+            (65.0 + 2.0 * 9.0 * 216.0 / 128.0, 260.0),
+            (sweeps * 365.0 / 8.0, sweeps * 950.0 / 8.0),
+            (24.0 + 12.0, 300.0),
+            (2.0 * 60.0 + 3.0 * 512.0 / 128.0, 300.0),
+        ]
+    }
+
+    fn tell(&self, possible: Possible, as_json: bool) {
+        let steps = self.counter.particle_steps;
+        let rate = steps / self.seconds;
+        let frame = self.seconds / f64::from(FRAMES);
+        let memory = peak_memory().unwrap_or(0.0);
+        let sweeps = self.counter.sweeps / f64::from(self.counter.steps.max(1));
+        let phases = PHASES.iter().zip(self.spent).zip(self.work());
+        let phases: Vec<_> = phases
+            .map(|((name, spent), (bytes, flops))| Phase {
+                name,
+                nanoseconds: spent / steps * 1e9,
+                bandwidth: bytes * steps / spent / possible.bytes_per_second,
+                flops: flops * steps / spent / possible.flops_per_second,
+            })
+            .collect();
+        if as_json {
+            let line = json!({
+                "name": self.name, "particles": self.particles, "threads": rayon::current_num_threads(),
+                "particle_steps_per_second": rate, "seconds_per_frame": frame, "steps": self.counter.steps,
+                "sweeps_per_step": sweeps, "peak_memory_bytes": memory,
+                "peak_bytes_per_particle": memory / self.particles,
+                "possible_bytes_per_second": possible.bytes_per_second,
+                "possible_flops_per_second": possible.flops_per_second,
+                "phases": phases.iter().map(Phase::json).collect::<Vec<_>>(),
+            });
+            return out(&line.to_string());
+        }
         out(&format!(
-            "{name:20} {} particles  {} particle-steps a second  {frame:.2} s a frame  {} steps  {} a particle at most",
-            grouped(particles),
+            "{:20} {} particles  {} particle-steps a second  {frame:.2} s a frame  {} steps  {} a particle at most",
+            self.name,
+            grouped(self.particles),
             grouped(rate),
-            counter.steps,
-            bytes(memory / particles),
+            self.counter.steps,
+            bytes(memory / self.particles),
         ));
+        for phase in phases {
+            out(&format!(
+                "  {:14} {:7.1} ns a particle-step  {:5.1} % of the bytes and {:5.1} % of the flops possible",
+                phase.name,
+                phase.nanoseconds,
+                100.0 * phase.bandwidth,
+                100.0 * phase.flops
+            ));
+        }
+    }
+}
+
+/// A part of the step, and what it achieved of what is possible.
+struct Phase {
+    name: &'static str,
+    nanoseconds: f64,
+    bandwidth: f64,
+    flops: f64,
+}
+
+impl Phase {
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "name": self.name, "nanoseconds_per_particle_step": self.nanoseconds,
+            "of_possible_bytes": self.bandwidth, "of_possible_flops": self.flops,
+        })
     }
 }

@@ -1,6 +1,9 @@
-//! What this machine has left.
+//! What this machine has left, and what it can do.
 
+use glam::Vec4;
+use rayon::prelude::*;
 use std::path::Path;
+use std::time::Instant;
 
 /// Memory [bytes] that can be used now; `None` where the system does not tell.
 pub fn available_memory() -> Option<f64> {
@@ -37,4 +40,56 @@ pub fn peak_memory() -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kilobytes: f64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
     Some(kilobytes * 1024.0)
+}
+
+/// What the machine can do, measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Possible {
+    /// Bytes a second that all threads read and write together, as a copy does.
+    pub bytes_per_second: f64,
+    /// Additions and multiplications of single numbers a second, of all threads, four at a time.
+    pub flops_per_second: f64,
+}
+
+/// Measures it: the best of a few short runs.
+pub fn possible() -> Possible {
+    const LENGTH: usize = 1 << 25;
+    let from = vec![1.0f32; LENGTH];
+    let mut to = vec![0.0f32; LENGTH];
+    let best = |work: &mut dyn FnMut()| {
+        let time = |work: &mut dyn FnMut()| {
+            let began = Instant::now();
+            work();
+            began.elapsed().as_secs_f64()
+        };
+        (0..4).map(|_| time(work)).fold(f64::MAX, f64::min)
+    };
+    let copy = best(&mut || {
+        let pairs = to.par_chunks_mut(1 << 16).zip(from.par_chunks(1 << 16));
+        pairs.for_each(|(to, from)| to.copy_from_slice(from));
+    });
+    std::hint::black_box(&to);
+    const ROUNDS: usize = 1 << 22;
+    let threads = rayon::current_num_threads();
+    let reckon = best(&mut || {
+        (0..threads).into_par_iter().for_each(|thread| {
+            std::hint::black_box(add_and_multiply(thread as f32, ROUNDS));
+        });
+    });
+    Possible {
+        bytes_per_second: 8.0 * LENGTH as f64 / copy,
+        flops_per_second: (threads * ROUNDS * 64) as f64 / reckon,
+    }
+}
+
+/// 64 additions and multiplications a round, in eight chains that do not wait for each other.
+fn add_and_multiply(seed: f32, rounds: usize) -> f32 {
+    let mut chains = [Vec4::splat(seed); 8];
+    let (factor, term) = (Vec4::splat(0.999), Vec4::splat(0.001));
+    for _ in 0..rounds {
+        for chain in &mut chains {
+            *chain = *chain * factor + term;
+        }
+    }
+    chains.iter().map(|chain| chain.element_sum()).sum()
 }

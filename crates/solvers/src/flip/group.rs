@@ -1,12 +1,12 @@
-//! Four blocks of one colour side by side, a lane each: what is done to a cell is done to the cells at the same place in all
-//! four. They share no face, so the lanes never meet.
+//! Eight blocks of one colour side by side, a lane each: what is done to a cell is done to the cells at the same place in all
+//! of them. They share no face, so the lanes never meet.
 
 use barchan_base::grid::{CELLS, Halo};
 use glam::{Mat3, Vec3};
-use wide::f32x4;
+use wide::f32x8;
 
 /// Blocks in a group.
-pub(super) const LANES: usize = 4;
+pub(super) const LANES: usize = 8;
 /// Cells of a block with one more on each side.
 pub(super) const SEEN: usize = Halo::<1>::CELLS;
 /// Numbers in the stress of a cell: pressure, two entries of a diagonal, and three shears in each of four octants.
@@ -15,30 +15,30 @@ pub(super) const FLOATS: usize = 15;
 /// The stress of one cell: pressure, xx, yy, then the four octants' yz, xz and xy.
 pub(super) type StressValues = [f32; FLOATS];
 
-/// The stresses of four cells.
+/// The stresses of eight cells.
 ///
 /// The octants have one diagonal between them: that of those that shear. An octant that does not would keep, unseen, a
 /// diagonal that takes load off the pressure, and friction would be short of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stress {
-    pub pressure: f32x4,
-    pub xx: f32x4,
-    pub yy: f32x4,
+    pub pressure: f32x8,
+    pub xx: f32x8,
+    pub yy: f32x8,
     /// For each pair of axes, octant by octant.
-    pub shear: [[f32x4; 4]; 3],
+    pub shear: [[f32x8; 4]; 3],
 }
 
 impl Stress {
     pub const ZERO: Self = Self {
-        pressure: f32x4::ZERO,
-        xx: f32x4::ZERO,
-        yy: f32x4::ZERO,
-        shear: [[f32x4::ZERO; 4]; 3],
+        pressure: f32x8::ZERO,
+        xx: f32x8::ZERO,
+        yy: f32x8::ZERO,
+        shear: [[f32x8::ZERO; 4]; 3],
     };
 
     /// One lane's.
     pub fn values(&self, lane: usize) -> StressValues {
-        let of = |v: &f32x4| v.as_array()[lane];
+        let of = |v: &f32x8| v.as_array()[lane];
         std::array::from_fn(|i| match i {
             0 => of(&self.pressure),
             1 => of(&self.xx),
@@ -56,7 +56,7 @@ impl Stress {
 
     /// `self` + `other` × `factor`.
     #[inline]
-    pub fn plus(&self, other: &Self, factor: f32x4) -> Self {
+    pub fn plus(&self, other: &Self, factor: f32x8) -> Self {
         let mut sum = *self;
         sum.pressure += other.pressure * factor;
         sum.xx += other.xx * factor;
@@ -71,15 +71,15 @@ impl Stress {
 
     /// The sum of the products of all nine entries of the deviators, averaged over the octants.
     #[inline]
-    pub fn inner(&self, other: &Self) -> f32x4 {
+    pub fn inner(&self, other: &Self) -> f32x8 {
         let (a, b) = (self.xx + self.yy, other.xx + other.yy);
-        let mut off = f32x4::ZERO;
+        let mut off = f32x8::ZERO;
         for (x, y) in self.shear.iter().zip(&other.shear) {
             for (x, y) in x.iter().zip(y) {
                 off += *x * *y;
             }
         }
-        self.xx * other.xx + self.yy * other.yy + a * b + off * f32x4::splat(0.5)
+        self.xx * other.xx + self.yy * other.yy + a * b + off * f32x8::splat(0.5)
     }
 }
 
@@ -117,11 +117,11 @@ impl Edges<f32> {
     }
 }
 
-impl Edges<f32x4> {
+impl Edges<f32x8> {
     const OPEN: Self = Self {
-        open: [f32x4::ONE; 4],
-        inverse: f32x4::new([0.25; 4]),
-        quarter: f32x4::ONE,
+        open: [f32x8::ONE; 4],
+        inverse: f32x8::new([0.25; 8]),
+        quarter: f32x8::ONE,
     };
 
     fn set(&mut self, lane: usize, edges: &Edges<f32>) {
@@ -134,24 +134,24 @@ impl Edges<f32x4> {
 
     /// The rates of all four octants from those at the open edges.
     #[inline]
-    pub fn rates(&self, rates: &mut [f32x4; 4]) {
-        let mut sum = f32x4::ZERO;
+    pub fn rates(&self, rates: &mut [f32x8; 4]) {
+        let mut sum = f32x8::ZERO;
         for (rate, open) in rates.iter_mut().zip(self.open) {
             *rate *= open;
             sum += *rate;
         }
         let mean = sum * self.inverse;
         for (rate, open) in rates.iter_mut().zip(self.open) {
-            *rate += mean * (f32x4::ONE - open);
+            *rate += mean * (f32x8::ONE - open);
         }
     }
 
     /// The stress at the open edges from that of all four octants: what they bear together, shared among them.
     #[inline]
-    pub fn stresses(&self, stress: &mut [f32x4; 4]) {
-        let mut closed = f32x4::ZERO;
+    pub fn stresses(&self, stress: &mut [f32x8; 4]) {
+        let mut closed = f32x8::ZERO;
         for (stress, open) in stress.iter().zip(self.open) {
-            closed += *stress * (f32x4::ONE - open);
+            closed += *stress * (f32x8::ONE - open);
         }
         closed *= self.inverse;
         for (stress, open) in stress.iter_mut().zip(self.open) {
@@ -198,21 +198,21 @@ impl CellLaw {
     };
 }
 
-/// The laws of four cells. All is zero in a lane whose cell carries nothing: then nothing comes of it.
+/// The laws of eight cells. All is zero in a lane whose cell carries nothing: then nothing comes of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Law {
-    /// True where any of the four carries something.
+    /// True where any of the cells carries something.
     pub active: bool,
     /// What may still flow out: the room to close, less what walls push in.
-    pub gap: f32x4,
-    pub sine: f32x4,
-    pub strength: f32x4,
-    pub tension: f32x4,
-    pub pressure_step: f32x4,
-    pub deviator_step: f32x4,
+    pub gap: f32x8,
+    pub sine: f32x8,
+    pub strength: f32x8,
+    pub tension: f32x8,
+    pub pressure_step: f32x8,
+    pub deviator_step: f32x8,
     /// 1 / steps.
-    pub pressure_weight: f32x4,
-    pub deviator_weight: f32x4,
+    pub pressure_weight: f32x8,
+    pub deviator_weight: f32x8,
     /// Places among the group's edges and turns, where not all edges are open, or something turns.
     pub edges: Option<u16>,
     pub turn: Option<u16>,
@@ -221,14 +221,14 @@ pub(super) struct Law {
 impl Law {
     const IDLE: Self = Self {
         active: false,
-        gap: f32x4::ZERO,
-        sine: f32x4::ZERO,
-        strength: f32x4::ZERO,
-        tension: f32x4::ZERO,
-        pressure_step: f32x4::ZERO,
-        deviator_step: f32x4::ZERO,
-        pressure_weight: f32x4::ZERO,
-        deviator_weight: f32x4::ZERO,
+        gap: f32x8::ZERO,
+        sine: f32x8::ZERO,
+        strength: f32x8::ZERO,
+        tension: f32x8::ZERO,
+        pressure_step: f32x8::ZERO,
+        deviator_step: f32x8::ZERO,
+        pressure_weight: f32x8::ZERO,
+        deviator_weight: f32x8::ZERO,
         edges: None,
         turn: None,
     };
@@ -300,9 +300,9 @@ pub(super) struct BlockSetup {
 }
 
 /// The values that a group sees of each axis' faces.
-pub(super) type Seen = [[f32x4; SEEN]; 3];
+pub(super) type Seen = [[f32x8; SEEN]; 3];
 
-/// Four blocks.
+/// The blocks of a group.
 #[derive(Clone, Debug)]
 pub(super) struct Group {
     /// The blocks of the lanes; the last group of a colour may have fewer.
@@ -310,8 +310,8 @@ pub(super) struct Group {
     pub stress: Vec<Stress>,
     pub before: Vec<Stress>,
     pub laws: Vec<Law>,
-    pub edges: Vec<[Edges<f32x4>; 3]>,
-    pub turns: Vec<[[f32x4; 3]; 3]>,
+    pub edges: Vec<[Edges<f32x8>; 3]>,
+    pub turns: Vec<[[f32x8; 3]; 3]>,
     pub mobility: Box<Seen>,
     /// Where any face is not wholly open.
     pub open: Option<Box<Seen>>,
@@ -329,7 +329,7 @@ impl Default for Group {
             laws: vec![Law::IDLE; CELLS],
             edges: Vec::new(),
             turns: Vec::new(),
-            mobility: Box::new([[f32x4::ZERO; SEEN]; 3]),
+            mobility: Box::new([[f32x8::ZERO; SEEN]; 3]),
             open: None,
             walls: Vec::new(),
             active_cells: 0,
@@ -348,7 +348,7 @@ impl Group {
         self.walls.clear();
         self.open = None;
         self.active_cells = 0;
-        *self.mobility = [[f32x4::ZERO; SEEN]; 3];
+        *self.mobility = [[f32x8::ZERO; SEEN]; 3];
         for (lane, setup) in blocks.enumerate() {
             self.add(lane, setup);
         }
@@ -360,7 +360,7 @@ impl Group {
         self.blocks.push(setup.block);
         put(&mut self.mobility, lane, &setup.mobility);
         if let Some(open) = &setup.open {
-            let all = || Box::new([[f32x4::ONE; SEEN]; 3]);
+            let all = || Box::new([[f32x8::ONE; SEEN]; 3]);
             put(self.open.get_or_insert_with(all), lane, open);
         }
         for (local, law) in setup.laws.iter().enumerate().filter(|(_, law)| law.active) {
@@ -391,7 +391,7 @@ impl Group {
 
     fn add_turn(&mut self, lane: usize, local: usize, turn: &Mat3) {
         let place = *self.laws[local].turn.get_or_insert_with(|| {
-            let one = |i, j| if i == j { f32x4::ONE } else { f32x4::ZERO };
+            let one = |i, j| if i == j { f32x8::ONE } else { f32x8::ZERO };
             self.turns
                 .push(std::array::from_fn(|i| std::array::from_fn(|j| one(i, j))));
             (self.turns.len() - 1) as u16

@@ -37,6 +37,7 @@ use memory::Memory;
 use pressure::Pressure;
 use rayon::prelude::*;
 use repair::{Matter, Repair};
+use std::time::Instant;
 use unknowns::{BESIDE, Unknowns};
 use zhu_bridson::ZhuBridson;
 
@@ -90,6 +91,34 @@ pub struct Flip {
     unknowns: Unknowns,
     repair: Repair,
     shift: Vec<Vec3>,
+    watch: Watch,
+}
+
+/// The parts of a step.
+pub const PHASES: [&str; 5] = ["lay grid", "to grid", "solve", "mend", "to particles"];
+const LAY_GRID: usize = 0;
+const TO_GRID: usize = 1;
+const SOLVE: usize = 2;
+const MEND: usize = 3;
+const TO_PARTICLES: usize = 4;
+
+/// How long each part of the steps took. Only benchmarks look at it.
+struct Watch {
+    since: Instant,
+    spent: [f64; PHASES.len()],
+}
+
+impl Watch {
+    fn start(&mut self) {
+        self.since = Instant::now();
+    }
+
+    /// Books the time since the last call, or the start, on a part.
+    fn lap(&mut self, phase: usize) {
+        let now = Instant::now();
+        self.spent[phase] += (now - self.since).as_secs_f64();
+        self.since = now;
+    }
 }
 
 impl Flip {
@@ -114,7 +143,16 @@ impl Flip {
             unknowns: Unknowns::default(),
             repair: Repair::default(),
             shift: Vec::new(),
+            watch: Watch {
+                since: Instant::now(),
+                spent: [0.0; PHASES.len()],
+            },
         }
+    }
+
+    /// How long [s] each of [`PHASES`] took, over all steps.
+    pub fn spent(&self) -> [f64; PHASES.len()] {
+        self.watch.spent
     }
 
     fn is_affine(&self) -> bool {
@@ -145,13 +183,20 @@ impl Solver for Flip {
     }
 
     fn step(&mut self, model: &Model, state: &mut State, dt: f64) -> Result<StepReport, StepError> {
+        self.watch.start();
         self.lay_grid(model, state);
+        self.watch.lap(LAY_GRID);
         self.particles_to_grid(model, state);
+        self.watch.lap(TO_GRID);
         let mut impulses = Impulses::new(&state.solids);
         self.push(model, dt, &mut impulses);
         let measures = self.solve(model, state, dt, &mut impulses);
         self.extend();
-        let moved = self.grid_to_particles(model, state, dt);
+        self.watch.lap(SOLVE);
+        let crowded = self.mend(model, state, dt);
+        self.watch.lap(MEND);
+        let moved = self.grid_to_particles(model, state, dt, crowded);
+        self.watch.lap(TO_PARTICLES);
         Ok(StepReport {
             kinetic_energy: moved.kinetic_energy,
             max_speed: f64::from(moved.max_speed_squared.sqrt()),
@@ -441,27 +486,34 @@ impl Flip {
         }
     }
 
-    fn grid_to_particles(&mut self, model: &Model, state: &mut State, dt: f64) -> advance::Moved {
+    /// Finds what keeps the particles evenly spread; true where the grid has a displacement for them.
+    fn mend(&mut self, model: &Model, state: &State, dt: f64) -> bool {
+        // Zhu and Bridson mend nothing: the particles go where the grid takes them.
+        let matter = match self.kind {
+            Kind::Fluid => Matter::Fluid,
+            Kind::Coupled => Matter::Grains,
+            Kind::ZhuBridson => {
+                self.shift.clear();
+                self.shift.resize(state.particles.len(), Vec3::ZERO);
+                return false;
+            }
+        };
+        let spacing = (model.spacing, dt as f32);
+        shift::shift(&self.field, &state.particles, spacing, &mut self.shift);
+        self.repair
+            .find((&self.field, &self.boundary), &self.unknowns, matter)
+    }
+
+    fn grid_to_particles(
+        &mut self,
+        model: &Model,
+        state: &mut State,
+        dt: f64,
+        crowded: bool,
+    ) -> advance::Moved {
         let State {
             particles, solids, ..
         } = state;
-        // Zhu and Bridson mend nothing: the particles go where the grid takes them.
-        let matter = match self.kind {
-            Kind::Fluid => Some(Matter::Fluid),
-            Kind::Coupled => Some(Matter::Grains),
-            Kind::ZhuBridson => None,
-        };
-        let crowded = matter.is_some_and(|matter| {
-            self.repair
-                .find((&self.field, &self.boundary), &self.unknowns, matter)
-        });
-        if matter.is_some() {
-            let spacing = (model.spacing, dt as f32);
-            shift::shift(&self.field, particles, spacing, &mut self.shift);
-        } else {
-            self.shift.clear();
-            self.shift.resize(particles.len(), Vec3::ZERO);
-        }
         let advance = Advance {
             field: &self.field,
             boundary: &self.boundary,

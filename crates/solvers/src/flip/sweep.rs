@@ -4,7 +4,7 @@ use super::group::{Group, Law, SEEN, Seen, Stress, WallWork};
 use crate::material::yield_surface::{Deviators, scale_to_yield};
 use barchan_base::grid::{BlockGrid, CELLS, Halo, SharedFloats};
 use glam::Vec3;
-use wide::f32x4;
+use wide::f32x8;
 
 /// Steps along each axis in what a block sees.
 pub(super) const STRIDE: [usize; 3] = [1, 6, 36];
@@ -29,8 +29,8 @@ pub(super) struct Progress {
 
 /// The same during a visit.
 struct Sums {
-    change: f32x4,
-    turned_back: f32x4,
+    change: f32x8,
+    turned_back: f32x8,
 }
 
 /// A visit to a group.
@@ -46,17 +46,17 @@ pub(super) struct Sweep<'a> {
 
 /// What one cell can reach in a block's view, from `BACK` before it on: of a fixed size, so that no index needs a check.
 const BACK: usize = STRIDE[2];
-type Window = [f32x4; BACK + STRIDE[2] + STRIDE[1] + 1];
+type Window = [f32x8; BACK + STRIDE[2] + STRIDE[1] + 1];
 
 #[inline]
-fn window(values: &[f32x4; SEEN], at: usize) -> &Window {
+fn window(values: &[f32x8; SEEN], at: usize) -> &Window {
     values[at - BACK..]
         .first_chunk()
         .expect("a cell of the block is never at the rim of the view")
 }
 
 #[inline]
-fn window_mut(values: &mut [f32x4; SEEN], at: usize) -> &mut Window {
+fn window_mut(values: &mut [f32x8; SEEN], at: usize) -> &mut Window {
     values[at - BACK..]
         .first_chunk_mut()
         .expect("a cell of the block is never at the rim of the view")
@@ -64,7 +64,7 @@ fn window_mut(values: &mut [f32x4; SEEN], at: usize) -> &mut Window {
 
 impl Sweep<'_> {
     fn load(&self, group: &Group) -> Seen {
-        let mut seen = [[f32x4::ZERO; SEEN]; 3];
+        let mut seen = [[f32x8::ZERO; SEEN]; 3];
         for (lane, block) in group.blocks.iter().enumerate() {
             let around = self.grid.around(*block);
             for (seen, from) in seen.iter_mut().zip(self.velocity) {
@@ -113,8 +113,8 @@ impl Sweep<'_> {
     pub fn group(&self, group: &mut Group) -> Progress {
         let mut u = self.load(group);
         let mut sums = Sums {
-            change: f32x4::ZERO,
-            turned_back: f32x4::ZERO,
+            change: f32x8::ZERO,
+            turned_back: f32x8::ZERO,
         };
         let mut rubbed = Progress::default();
         let mut wall = if self.backward { group.walls.len() } else { 0 };
@@ -149,8 +149,8 @@ impl Sweep<'_> {
     #[inline]
     fn cell(&self, u: &mut Seen, group: &mut Group, local: usize, sums: &mut Sums) {
         let now = group.stress[local];
-        let back = group.before[local].plus(&now, -f32x4::ONE);
-        let ahead = now.plus(&back, f32x4::splat(-self.momentum));
+        let back = group.before[local].plus(&now, -f32x8::ONE);
+        let ahead = now.plus(&back, f32x8::splat(-self.momentum));
         let law = &group.laws[local];
         let mut cell = Cell::new(u, group, local);
         let (mut stretch, answer) = cell.stretch();
@@ -164,13 +164,13 @@ impl Sweep<'_> {
         let rates = cell.rates(group, law, stretch);
         let mut then = self.yielded(law, &ahead, &rates, pressure);
         then.pressure = pressure;
-        let change = then.plus(&ahead, -f32x4::ONE);
+        let change = then.plus(&ahead, -f32x8::ONE);
         cell.push_faces([change.xx, change.yy, -change.xx - change.yy]);
         cell.push_edges(group, law, change.shear);
         // Both measures weigh a change by what it does to velocity.
-        let moved = then.plus(&now, -f32x4::ONE);
+        let moved = then.plus(&now, -f32x8::ONE);
         let (p, d) = (law.pressure_weight, law.deviator_weight);
-        let two = f32x4::splat(2.0);
+        let two = f32x8::splat(2.0);
         let (rose, sheared) = (rise * p, change.inner(&change) * d * d);
         sums.change += rose * rose + two * sheared;
         sums.turned_back -= rise * moved.pressure * p + two * change.inner(&moved) * d;
@@ -180,15 +180,15 @@ impl Sweep<'_> {
 
     /// The deviators after a step along the strain rates and back to the yield surface.
     #[inline]
-    fn yielded(&self, law: &Law, from: &Stress, rates: &[Deviators; 4], pressure: f32x4) -> Stress {
-        let mut share = [f32x4::splat(self.still); 4];
-        let mut total = f32x4::ZERO;
+    fn yielded(&self, law: &Law, from: &Stress, rates: &[Deviators; 4], pressure: f32x8) -> Stress {
+        let mut share = [f32x8::splat(self.still); 4];
+        let mut total = f32x8::ZERO;
         for (share, rate) in share.iter_mut().zip(rates) {
             *share += rate.square();
             total += *share;
         }
-        let inverse = f32x4::ONE / total;
-        let (mut xx, mut yy) = (f32x4::ZERO, f32x4::ZERO);
+        let inverse = f32x8::ONE / total;
+        let (mut xx, mut yy) = (f32x8::ZERO, f32x8::ZERO);
         for (share, rate) in share.iter_mut().zip(rates) {
             *share *= inverse;
             xx += rate.xx * *share;
@@ -197,7 +197,7 @@ impl Sweep<'_> {
         xx = from.xx + xx * law.deviator_step;
         yy = from.yy + yy * law.deviator_step;
         let strength = law.sine * pressure + law.strength;
-        let mut common = f32x4::ZERO;
+        let mut common = f32x8::ZERO;
         let mut stress = Stress::ZERO;
         for octant in 0..4 {
             let trial = Deviators {
@@ -255,7 +255,7 @@ struct Cell<'a> {
     u: [&'a mut Window; 3],
     mobility: [&'a Window; 3],
     /// Open parts of the lower and the upper face of each axis.
-    open: [[f32x4; 2]; 3],
+    open: [[f32x8; 2]; 3],
 }
 
 impl<'a> Cell<'a> {
@@ -264,7 +264,7 @@ impl<'a> Cell<'a> {
         let at = Halo::<1>::inner(local);
         let [ux, uy, uz] = u;
         let open = match &group.open {
-            None => [[f32x4::ONE; 2]; 3],
+            None => [[f32x8::ONE; 2]; 3],
             Some(open) => [0, 1, 2].map(|axis| [open[axis][at], open[axis][at + STRIDE[axis]]]),
         };
         Self {
@@ -276,8 +276,8 @@ impl<'a> Cell<'a> {
 
     /// How fast the cell stretches along each axis, and how much more for each unit of pressure.
     #[inline]
-    fn stretch(&self) -> ([f32x4; 3], [f32x4; 3]) {
-        let (mut stretch, mut answer) = ([f32x4::ZERO; 3], [f32x4::ZERO; 3]);
+    fn stretch(&self) -> ([f32x8; 3], [f32x8; 3]) {
+        let (mut stretch, mut answer) = ([f32x8::ZERO; 3], [f32x8::ZERO; 3]);
         for axis in 0..3 {
             let [low, high] = self.open[axis];
             let upper = BACK + STRIDE[axis];
@@ -290,7 +290,7 @@ impl<'a> Cell<'a> {
 
     /// The strain rates that the octants see, turned to where friction opposes them.
     #[inline]
-    fn rates(&self, group: &Group, law: &Law, stretch: [f32x4; 3]) -> [Deviators; 4] {
+    fn rates(&self, group: &Group, law: &Law, stretch: [f32x8; 3]) -> [Deviators; 4] {
         let [x, y, z] = &self.u;
         let mut shear = [
             edge_rates::<0>(y, z),
@@ -302,7 +302,7 @@ impl<'a> Cell<'a> {
                 edges.rates(rates);
             }
         }
-        let mean = (stretch[0] + stretch[1] + stretch[2]) * f32x4::splat(1.0 / 3.0);
+        let mean = (stretch[0] + stretch[1] + stretch[2]) * f32x8::splat(1.0 / 3.0);
         let rates = std::array::from_fn(|octant| Deviators {
             xx: stretch[0] - mean,
             yy: stretch[1] - mean,
@@ -318,7 +318,7 @@ impl<'a> Cell<'a> {
 
     /// What a change of the stresses along the axes does to the cell's own six faces.
     #[inline]
-    fn push_faces(&mut self, change: [f32x4; 3]) {
+    fn push_faces(&mut self, change: [f32x8; 3]) {
         for axis in 0..3 {
             let [low, high] = self.open[axis];
             let upper = BACK + STRIDE[axis];
@@ -329,7 +329,7 @@ impl<'a> Cell<'a> {
 
     /// What a change of the shear stresses does to the faces about the twelve edges.
     #[inline]
-    fn push_edges(&mut self, group: &Group, law: &Law, mut change: [[f32x4; 4]; 3]) {
+    fn push_edges(&mut self, group: &Group, law: &Law, mut change: [[f32x8; 4]; 3]) {
         if let Some(place) = law.edges {
             for (change, edges) in change.iter_mut().zip(&group.edges[place as usize]) {
                 edges.stresses(change);
@@ -345,10 +345,10 @@ impl<'a> Cell<'a> {
 
 /// The shear rates at the four edges of a pair of axes.
 #[inline]
-fn edge_rates<const PAIR: usize>(ua: &Window, ub: &Window) -> [f32x4; 4] {
+fn edge_rates<const PAIR: usize>(ua: &Window, ub: &Window) -> [f32x8; 4] {
     let (a, b) = (STRIDE[PAIRS[PAIR].0], STRIDE[PAIRS[PAIR].1]);
-    let half = f32x4::splat(0.5);
-    let mut rates = [f32x4::ZERO; 4];
+    let half = f32x8::splat(0.5);
+    let mut rates = [f32x8::ZERO; 4];
     for octant in 0..4 {
         let (i, j) = SIDES[PAIR][octant];
         let edge = BACK + i * a + j * b;
@@ -362,10 +362,10 @@ fn edge_rates<const PAIR: usize>(ua: &Window, ub: &Window) -> [f32x4; 4] {
 fn push_pair<const PAIR: usize>(
     (ua, ma): (&mut Window, &Window),
     (ub, mb): (&mut Window, &Window),
-    stresses: &[f32x4; 4],
+    stresses: &[f32x8; 4],
 ) {
     let (a, b) = (STRIDE[PAIRS[PAIR].0], STRIDE[PAIRS[PAIR].1]);
-    let quarter = f32x4::splat(0.25);
+    let quarter = f32x8::splat(0.25);
     for octant in 0..4 {
         let (i, j) = SIDES[PAIR][octant];
         let edge = BACK + i * a + j * b;
@@ -379,10 +379,10 @@ fn push_pair<const PAIR: usize>(
 
 /// R D Rᵀ, lane by lane.
 #[inline]
-fn turned(d: &Deviators, r: &[[f32x4; 3]; 3]) -> Deviators {
+fn turned(d: &Deviators, r: &[[f32x8; 3]; 3]) -> Deviators {
     let zz = d.zz();
     let m = [[d.xx, d.xy, d.xz], [d.xy, d.yy, d.yz], [d.xz, d.yz, zz]];
-    let left: [[f32x4; 3]; 3] = std::array::from_fn(|i| {
+    let left: [[f32x8; 3]; 3] = std::array::from_fn(|i| {
         std::array::from_fn(|j| r[i][0] * m[0][j] + r[i][1] * m[1][j] + r[i][2] * m[2][j])
     });
     let entry =

@@ -8,39 +8,39 @@
 //! G = cos a + sin φ / √3 · sin a and a = asin(3√3/2 · J₃ / J₂^{3/2}) / 3: 30° in extension, −30° in compression, 0 in plane
 //! strain.
 
-use wide::f32x4;
+use wide::f32x8;
 
-/// Four symmetric tensors without trace, a lane each: xx, yy, yz, xz, xy; zz follows.
+/// Eight symmetric tensors without trace, a lane each: xx, yy, yz, xz, xy; zz follows.
 #[derive(Clone, Copy, Debug)]
 pub struct Deviators {
     /// Diagonal.
-    pub xx: f32x4,
+    pub xx: f32x8,
     /// Diagonal.
-    pub yy: f32x4,
+    pub yy: f32x8,
     /// Off the diagonal.
-    pub yz: f32x4,
+    pub yz: f32x8,
     /// Off the diagonal.
-    pub xz: f32x4,
+    pub xz: f32x8,
     /// Off the diagonal.
-    pub xy: f32x4,
+    pub xy: f32x8,
 }
 
 impl Deviators {
     /// The last diagonal entry.
     #[inline]
-    pub fn zz(&self) -> f32x4 {
+    pub fn zz(&self) -> f32x8 {
         -(self.xx + self.yy)
     }
 
     /// The sum of the squares of all nine entries.
     #[inline]
-    pub fn square(&self) -> f32x4 {
+    pub fn square(&self) -> f32x8 {
         let zz = self.zz();
         let off = self.yz * self.yz + self.xz * self.xz + self.xy * self.xy;
         self.xx * self.xx + self.yy * self.yy + zz * zz + off + off
     }
 
-    fn determinant(&self) -> f32x4 {
+    fn determinant(&self) -> f32x8 {
         let zz = self.zz();
         self.xx * (self.yy * zz - self.yz * self.yz) - self.xy * (self.xy * zz - self.yz * self.xz)
             + self.xz * (self.xy * self.yz - self.yy * self.xz)
@@ -50,35 +50,35 @@ impl Deviators {
 /// What each deviator must be multiplied with, at most 1, to lie within the yield surface: `strength` is
 /// p sin φ + c cos φ, `sine` is sin φ.
 #[inline]
-pub fn scale_to_yield(s: &Deviators, strength: f32x4, sine: f32x4) -> f32x4 {
-    let tiny = f32x4::splat(1e-24);
-    let j2 = f32x4::splat(0.5) * s.square() + tiny;
+pub fn scale_to_yield(s: &Deviators, strength: f32x8, sine: f32x8) -> f32x8 {
+    let tiny = f32x8::splat(1e-24);
+    let j2 = f32x8::splat(0.5) * s.square() + tiny;
     let root = j2.sqrt();
     let third = lode(s.determinant() / (j2 * root));
     let square = third * third;
     // Sine and cosine of angles up to 30 degrees.
-    let cosine = f32x4::ONE - square * (f32x4::splat(0.5) - square * f32x4::splat(1.0 / 24.0));
+    let cosine = f32x8::ONE - square * (f32x8::splat(0.5) - square * f32x8::splat(1.0 / 24.0));
     let sinus = third
-        * (f32x4::ONE - square * (f32x4::splat(1.0 / 6.0) - square * f32x4::splat(1.0 / 120.0)));
-    let g = cosine + sine * f32x4::splat(1.0 / 3f32.sqrt()) * sinus;
-    let limit = strength.fast_max(f32x4::ZERO) / (root * g);
-    limit.fast_min(f32x4::ONE)
+        * (f32x8::ONE - square * (f32x8::splat(1.0 / 6.0) - square * f32x8::splat(1.0 / 120.0)));
+    let g = cosine + sine * f32x8::splat(1.0 / 3f32.sqrt()) * sinus;
+    let limit = strength.fast_max(f32x8::ZERO) / (root * g);
+    limit.fast_min(f32x8::ONE)
 }
 
 /// A third of the arcsine of 3√3/2 × `ratio`.
 #[inline]
-fn lode(ratio: f32x4) -> f32x4 {
-    let x = ratio * f32x4::splat(1.5 * 3f32.sqrt());
-    let size = x.abs().fast_min(f32x4::ONE);
+fn lode(ratio: f32x8) -> f32x8 {
+    let x = ratio * f32x8::splat(1.5 * 3f32.sqrt());
+    let size = x.abs().fast_min(f32x8::ONE);
     // Abramowitz & Stegun 4.4.45.
-    let series = ((f32x4::splat(-0.018_729_3) * size + f32x4::splat(0.074_261)) * size
-        - f32x4::splat(0.212_114_4))
+    let series = ((f32x8::splat(-0.018_729_3) * size + f32x8::splat(0.074_261)) * size
+        - f32x8::splat(0.212_114_4))
         * size
-        + f32x4::splat(1.570_728_8);
-    let angle = f32x4::splat(std::f32::consts::FRAC_PI_2)
-        - (f32x4::ONE - size).fast_max(f32x4::ZERO).sqrt() * series;
-    let third = angle * f32x4::splat(1.0 / 3.0);
-    x.simd_gt(f32x4::ZERO).select(third, -third)
+        + f32x8::splat(1.570_728_8);
+    let angle = f32x8::splat(std::f32::consts::FRAC_PI_2)
+        - (f32x8::ONE - size).fast_max(f32x8::ZERO).sqrt() * series;
+    let third = angle * f32x8::splat(1.0 / 3.0);
+    x.simd_gt(f32x8::ZERO).select(third, -third)
 }
 
 #[cfg(test)]
@@ -87,13 +87,13 @@ mod tests {
     use barchan_base::random::Random;
     use glam::{Mat3, Vec3};
 
-    /// Turns diag(a, b, −a−b) by a random rotation, and puts it into lane 2 of four.
+    /// Turns diag(a, b, −a−b) by a random rotation, and puts it into lane 2 of eight.
     fn turned(a: f32, b: f32, seed: u64) -> Deviators {
         let random = Random::new(9, seed);
         let axis = (random.in_cube(0, 0) - 0.5).normalize();
         let turn = Mat3::from_axis_angle(axis, 6.0 * random.uniform(0, 9));
         let m = turn * Mat3::from_diagonal(Vec3::new(a, b, -a - b)) * turn.transpose();
-        let lane = |v: f32| f32x4::from([0.3, -0.1, v, 0.0]);
+        let lane = |v: f32| f32x8::from([0.3, -0.1, v, 0.0, 0.0, 0.0, 0.0, 0.0]);
         Deviators {
             xx: lane(m.x_axis.x),
             yy: lane(m.y_axis.y),
@@ -120,7 +120,7 @@ mod tests {
                 let p = 0.7;
                 let s = turned(a, b, (10 * i + j) as u64);
                 let scale =
-                    scale_to_yield(&s, f32x4::splat(p * sine), f32x4::splat(sine)).to_array()[2];
+                    scale_to_yield(&s, f32x8::splat(p * sine), f32x8::splat(sine)).to_array()[2];
                 let mut stress = [a, b, -a - b].map(|s| p - scale * s);
                 stress.sort_by(f32::total_cmp);
                 let [low, _, high] = stress;
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn no_strength_means_no_stress_and_zero_stays_zero() {
         let s = turned(1.0, -0.2, 1);
-        let (none, sine) = (f32x4::ZERO, f32x4::splat(0.5));
+        let (none, sine) = (f32x8::ZERO, f32x8::splat(0.5));
         assert!(scale_to_yield(&s, none, sine).to_array()[2].abs() < 1e-12);
         let still = scale_to_yield(&turned(0.0, 0.0, 1), none, sine).to_array();
         assert!(still.iter().all(|scale| scale.is_finite()));
