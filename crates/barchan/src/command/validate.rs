@@ -2,10 +2,9 @@
 
 use super::say::{duration, grouped, out, talk};
 use super::{Failure, start_threads};
-use crate::validate::{
-    CASES, Case, Finding, METHODS, Method, Outcome, Setting, Size, Trial, method,
-};
-use serde_json::json;
+use crate::validate::{CASES, Case, Finding, METHODS, Method, Record, Size, digits, method, page};
+use barchan_sim::atomic;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Arguments of `validate`.
@@ -23,18 +22,12 @@ pub struct ValidateArgs {
     /// Print JSON lines
     #[arg(long)]
     json: bool,
+    /// Folder for the report, index.html
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
     /// Threads to use [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-}
-
-/// A trial that was made.
-struct Made {
-    case: &'static Case,
-    setting: Setting,
-    method: &'static Method,
-    outcome: Outcome,
-    seconds: f64,
 }
 
 /// Runs `validate`.
@@ -47,32 +40,65 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     };
     let (cases, methods) = (chosen_cases(&args.cases)?, chosen_methods(&args.methods)?);
     let began = Instant::now();
-    let mut trials = Vec::new();
+    let mut records = Vec::new();
     for case in cases {
         for method in methods.iter().filter(|method| case.applies_to(method)) {
             for setting in case.settings(size) {
-                trials.push(make(case, setting, method, args.json));
+                let record = Record::make(case, setting, method);
+                tell(&record, args.json);
+                records.push(record);
             }
         }
     }
-    let figures = || trials.iter().flat_map(|made| &made.outcome.findings);
-    let (all, failed) = (
-        figures().count(),
-        figures().filter(|finding| !finding.passes()).count(),
-    );
-    let took = duration(began.elapsed().as_secs_f64());
-    if all == 0 {
-        return Err(Failure::Input(
-            "none of these cases says anything about that method".into(),
+    let seconds = began.elapsed().as_secs_f64();
+    if let Some(folder) = &args.output {
+        write_report(folder, &page(&records, &args.size, seconds))?;
+    }
+    conclude(&records, seconds)
+}
+
+/// Tells what a trial found.
+fn tell(record: &Record, as_json: bool) {
+    if let Some(trouble) = &record.trouble {
+        talk(&format!(
+            "{} by {}: {trouble}",
+            record.name(),
+            record.method.name
         ));
     }
+    for finding in &record.outcome.findings {
+        out(&match as_json {
+            true => record.json(finding),
+            false => line(record, finding),
+        });
+    }
+}
+
+fn write_report(folder: &Path, page: &str) -> Result<(), Failure> {
+    let path = folder.join("index.html");
+    let written =
+        std::fs::create_dir_all(folder).and_then(|()| atomic::write_bytes(&path, page.as_bytes()));
+    written.map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())))?;
+    talk(&format!("report: {}", path.display()));
+    Ok(())
+}
+
+/// How many are right; a failure where one is wrong.
+fn conclude(records: &[Record], seconds: f64) -> Result<(), Failure> {
+    let figures = || records.iter().flat_map(|record| &record.outcome.findings);
+    let all = figures().count();
+    let wrong = figures().filter(|finding| !finding.passes()).count();
     talk(&format!(
-        "{} of {all} figures are right, in {took}",
-        all - failed
+        "{} of {all} figures are right, in {}",
+        all - wrong,
+        duration(seconds)
     ));
-    match failed {
-        0 => Ok(()),
-        _ => Err(Failure::Run(format!("{failed} of {all} figures are wrong"))),
+    match (all, wrong) {
+        (0, _) => Err(Failure::Input(
+            "none of these cases says anything about these methods".into(),
+        )),
+        (_, 0) => Ok(()),
+        _ => Err(Failure::Run(format!("{wrong} of {all} figures are wrong"))),
     }
 }
 
@@ -112,76 +138,21 @@ fn chosen_methods(names: &[String]) -> Result<Vec<&'static Method>, Failure> {
     }
 }
 
-/// Makes a trial and tells what it found; one that breaks down found nothing, which is wrong.
-fn make(case: &'static Case, setting: Setting, method: &'static Method, as_json: bool) -> Made {
-    let began = Instant::now();
-    let outcome = (case.measure)(&Trial { setting, method }).unwrap_or_else(|trouble| {
-        talk(&format!("{} by {}: {trouble}", case.name, method.name));
-        Outcome {
-            findings: vec![Finding::broken()],
-            ..Outcome::default()
-        }
-    });
-    let made = Made {
-        case,
-        setting,
-        method,
-        outcome,
-        seconds: began.elapsed().as_secs_f64(),
-    };
-    for finding in &made.outcome.findings {
-        out(&if as_json {
-            made.json(finding)
-        } else {
-            made.line(finding)
-        });
-    }
-    made
-}
-
-impl Made {
-    fn json(&self, finding: &Finding) -> String {
-        let setting = &self.setting;
-        json!({
-            "case": self.case.name, "form": setting.form, "figure": finding.figure, "unit": finding.unit,
-            "method": self.method.name, "angle": setting.angle, "ratio": setting.ratio, "across": setting.across,
-            "step": setting.step, "rate": setting.rate, "seeds": setting.seeds,
-            "particles": self.outcome.particles, "reference": finding.reference, "obtained": finding.obtained,
-            "error": finding.error(), "tolerance": finding.tolerance(), "check": finding.check.word(),
-            "pass": finding.passes(), "seconds": self.seconds,
-        })
-        .to_string()
-    }
-
-    fn line(&self, finding: &Finding) -> String {
-        let setting = &self.setting;
-        let case = format!("{} {}", self.case.name, setting.form);
-        format!(
-            "{} {:<16} {:<6} {:>4}° {:>5} 1/{:<4} {:>8}  {:<26} {:>9} for {:>9} {:<9} ({} {})  {}",
-            if finding.passes() { "right" } else { "WRONG" },
-            case.trim_end(),
-            self.method.name,
-            setting.angle,
-            setting.ratio,
-            setting.across,
-            grouped(self.outcome.particles as f64),
-            finding.figure,
-            digits(finding.obtained),
-            digits(finding.reference),
-            finding.unit,
-            finding.check.word(),
-            digits(finding.tolerance()),
-            duration(self.seconds),
-        )
-    }
-}
-
-/// Four digits of a number.
-fn digits(value: f64) -> String {
-    match value.abs() {
-        size if size > 0.0 && size < 1e-3 => format!("{value:.1e}"),
-        size if size < 10.0 => format!("{value:.3}"),
-        size if size < 1000.0 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
-    }
+/// A figure as a line of text.
+fn line(record: &Record, finding: &Finding) -> String {
+    format!(
+        "{} {:<16} {:<9} {:<28} {:>8}  {:<24} {:>9} for {:>9} {:<9} ({} {})  {}",
+        if finding.passes() { "right" } else { "WRONG" },
+        record.name(),
+        record.method.name,
+        record.turned(),
+        grouped(record.outcome.particles as f64),
+        finding.figure,
+        digits(finding.obtained),
+        digits(finding.reference),
+        finding.unit,
+        finding.check.word(),
+        digits(finding.tolerance()),
+        duration(record.seconds),
+    )
 }

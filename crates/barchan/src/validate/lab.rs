@@ -92,11 +92,6 @@ impl Lab {
         self.state.clock.time()
     }
 
-    /// Distance between particles [m].
-    pub fn spacing(&self) -> f64 {
-        f64::from(self.scene.model.spacing)
-    }
-
     /// Bulk volume of a particle [m³].
     pub fn volume(&self) -> f64 {
         self.scene.model.particle_volume()

@@ -4,11 +4,16 @@
 mod cases;
 mod lab;
 mod method;
+mod plot;
 mod profile;
+mod record;
+mod report;
 mod scene_text;
 mod table;
 mod trial;
 
 pub use method::{METHODS, Method, method};
+pub use record::{Record, digits};
+pub use report::page;
 pub use table::{CASES, Case, Size};
-pub use trial::{Curve, Finding, Outcome, Setting, Trial, Trouble};
+pub use trial::Finding;

@@ -19,6 +19,8 @@ pub struct Case {
     pub name: &'static str,
     /// What a method must be able to do.
     pub needs: Skill,
+    /// What it calls its ratio; empty where it has none.
+    pub ratio: &'static str,
     /// What is run at the fast size.
     pub fast: &'static [Sweep],
     /// What is run at the full size.
@@ -114,6 +116,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "pile",
         needs: Skill::Sand,
+        ratio: "",
         fast: &[
             Sweep {
                 base: form("slab"),
@@ -173,6 +176,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "tilt",
         needs: Skill::Sand,
+        ratio: "",
         fast: &[Sweep {
             base: form("gravity"),
             angles: &[25.0, 34.0, 42.0],
@@ -199,6 +203,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "slide",
         needs: Skill::Sand,
+        ratio: "incline less angle",
         // The ratio is the incline's angle less the material's.
         fast: &[Sweep {
             angles: &[25.0, 34.0],
@@ -218,6 +223,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "drain",
         needs: Skill::Sand,
+        ratio: "",
         fast: &[Sweep {
             across: &[30.0],
             base: Setting {
@@ -236,6 +242,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "wedge",
         needs: Skill::Sand,
+        ratio: "",
         fast: &[Sweep {
             angles: &[34.0],
             across: &[30.0],
@@ -252,6 +259,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "rest",
         needs: Skill::Sand,
+        ratio: "",
         fast: &[Sweep {
             base: Setting {
                 patience: 0.3,
@@ -278,6 +286,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "column",
         needs: Skill::Sand,
+        ratio: "aspect ratio",
         fast: &[
             Sweep {
                 base: form("cylinder"),
@@ -323,6 +332,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "hourglass",
         needs: Skill::Sand,
+        ratio: "",
         fast: &[Sweep {
             across: &[8.0],
             ..ONE
@@ -338,6 +348,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "silo",
         needs: Skill::Sand,
+        ratio: "fill",
         // The ratio is the height of the fill in radii: the last two hardly differ once it saturates.
         fast: &[Sweep {
             angles: &[30.0],
@@ -356,6 +367,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "truck",
         needs: Skill::Sand,
+        ratio: "acceleration",
         // The ratio is the acceleration over μ g.
         fast: &[Sweep {
             ratios: &[0.3],
@@ -374,6 +386,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "cohesion",
         needs: Skill::Cohesion,
+        ratio: "height",
         // The ratio is the height over the one that stands.
         fast: &[Sweep {
             angles: &[30.0],
@@ -392,6 +405,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "wet",
         needs: Skill::Cohesion,
+        ratio: "",
         fast: &[Sweep {
             angles: &[30.0],
             across: &[16.0],
@@ -408,6 +422,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "buoyancy",
         needs: Skill::Bodies,
+        ratio: "",
         fast: &[Sweep {
             angles: &[30.0],
             across: &[6.0],
@@ -423,6 +438,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "impact",
         needs: Skill::Bodies,
+        ratio: "",
         fast: &[Sweep {
             angles: &[25.0],
             across: &[5.0],
@@ -438,6 +454,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "water-rest",
         needs: Skill::Water,
+        ratio: "",
         fast: &[Sweep {
             across: &[20.0],
             ..ONE
@@ -452,6 +469,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "dam-break",
         needs: Skill::Water,
+        ratio: "",
         fast: &[Sweep {
             across: &[25.0],
             ..ONE
@@ -466,6 +484,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "volume",
         needs: Skill::Water,
+        ratio: "",
         fast: &[Sweep {
             across: &[20.0],
             ..ONE
@@ -479,6 +498,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "vortex",
         needs: Skill::Water,
+        ratio: "",
         fast: &[Sweep {
             across: &[40.0],
             ..ONE
@@ -492,6 +512,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "flight",
         needs: Skill::Flight,
+        ratio: "",
         fast: &[Sweep {
             across: &[8.0],
             ..ONE
@@ -506,6 +527,7 @@ pub const CASES: &[Case] = &[
     Case {
         name: "fall",
         needs: Skill::Flight,
+        ratio: "",
         fast: &[Sweep {
             across: &[8.0],
             ..ONE
