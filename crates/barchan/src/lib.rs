@@ -22,3 +22,4 @@ pub use barchan_sim as sim;
 pub use barchan_solvers as solvers;
 
 pub mod command;
+mod validate;

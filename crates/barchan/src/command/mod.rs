@@ -20,6 +20,7 @@ mod run;
 mod say;
 mod stats;
 mod surface;
+mod validate;
 
 use barchan_sim::scene::{self, Scene, SceneError};
 use clap::{Parser, Subcommand};
@@ -64,6 +65,8 @@ enum Command {
     Export(export::ExportArgs),
     /// Measure speed and memory
     Bench(bench::BenchArgs),
+    /// Check every method against what sand and water must do
+    Validate(validate::ValidateArgs),
     /// Print the JSON Schema of scene files, for editors
     Schema,
 }
@@ -157,6 +160,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Compare(args) => compare::compare(&args),
         Command::Export(args) => export::export(&args),
         Command::Bench(args) => bench::bench(&args),
+        Command::Validate(args) => validate::validate(&args),
         Command::Schema => {
             out(&serde_json::to_string_pretty(&scene::schema()).expect("a schema is JSON"));
             Ok(())

@@ -1,0 +1,158 @@
+//! `barchan validate`: runs the cases, tells what each found, and fails where one fails.
+
+use super::say::{duration, grouped, out, talk};
+use super::{Failure, start_threads};
+use crate::validate::{CASES, Case, Finding, METHODS, Method, Record, Size, digits, method, page};
+use barchan_sim::atomic;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Arguments of `validate`.
+#[derive(clap::Args)]
+pub struct ValidateArgs {
+    /// Only this case; can be given again [default: all]
+    #[arg(long = "case", value_name = "NAME")]
+    cases: Vec<String>,
+    /// Only this method; can be given again [default: all but those kept for comparison]
+    #[arg(long = "method", value_name = "NAME")]
+    methods: Vec<String>,
+    /// fast: thousands of particles, minutes; full: sweeps up to half a million, hours
+    #[arg(long, value_name = "SIZE", default_value = "fast", value_parser = ["fast", "full"])]
+    size: String,
+    /// Print JSON lines
+    #[arg(long)]
+    json: bool,
+    /// Folder for the report, index.html
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Threads to use [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+/// Runs `validate`.
+pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
+    start_threads(args.threads);
+    let size = if args.size == "full" {
+        Size::Full
+    } else {
+        Size::Fast
+    };
+    let (cases, methods) = (chosen_cases(&args.cases)?, chosen_methods(&args.methods)?);
+    let began = Instant::now();
+    let mut records = Vec::new();
+    for case in cases {
+        for method in methods.iter().filter(|method| case.applies_to(method)) {
+            for setting in case.settings(size) {
+                let record = Record::make(case, setting, method);
+                tell(&record, args.json);
+                records.push(record);
+            }
+        }
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    if let Some(folder) = &args.output {
+        write_report(folder, &page(&records, &args.size, seconds))?;
+    }
+    conclude(&records, seconds)
+}
+
+/// Tells what a trial found.
+fn tell(record: &Record, as_json: bool) {
+    if let Some(trouble) = &record.trouble {
+        talk(&format!(
+            "{} by {}: {trouble}",
+            record.name(),
+            record.method.name
+        ));
+    }
+    for finding in &record.outcome.findings {
+        out(&match as_json {
+            true => record.json(finding),
+            false => line(record, finding),
+        });
+    }
+}
+
+fn write_report(folder: &Path, page: &str) -> Result<(), Failure> {
+    let path = folder.join("index.html");
+    let written =
+        std::fs::create_dir_all(folder).and_then(|()| atomic::write_bytes(&path, page.as_bytes()));
+    written.map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())))?;
+    talk(&format!("report: {}", path.display()));
+    Ok(())
+}
+
+/// How many are right; a failure where one is wrong.
+fn conclude(records: &[Record], seconds: f64) -> Result<(), Failure> {
+    let figures = || records.iter().flat_map(|record| &record.outcome.findings);
+    let all = figures().count();
+    let wrong = figures().filter(|finding| !finding.passes()).count();
+    talk(&format!(
+        "{} of {all} figures are right, in {}",
+        all - wrong,
+        duration(seconds)
+    ));
+    match (all, wrong) {
+        (0, _) => Err(Failure::Input(
+            "none of these cases says anything about these methods".into(),
+        )),
+        (_, 0) => Ok(()),
+        _ => Err(Failure::Run(format!("{wrong} of {all} figures are wrong"))),
+    }
+}
+
+fn chosen_cases(names: &[String]) -> Result<Vec<&'static Case>, Failure> {
+    let known = |name: &String| {
+        let case = CASES.iter().find(|case| case.name == name);
+        case.ok_or_else(|| {
+            let all: Vec<&str> = CASES.iter().map(|case| case.name).collect();
+            Failure::Input(format!(
+                "there is no case \"{name}\"; there are: {}",
+                all.join(", ")
+            ))
+        })
+    };
+    match names {
+        [] => Ok(CASES.iter().collect()),
+        _ => names.iter().map(known).collect(),
+    }
+}
+
+fn chosen_methods(names: &[String]) -> Result<Vec<&'static Method>, Failure> {
+    let known = |name: &String| {
+        method(name).ok_or_else(|| {
+            let all: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
+            Failure::Input(format!(
+                "there is no method \"{name}\"; there are: {}",
+                all.join(", ")
+            ))
+        })
+    };
+    match names {
+        [] => Ok(METHODS
+            .iter()
+            .filter(|method| !method.only_by_name)
+            .collect()),
+        _ => names.iter().map(known).collect(),
+    }
+}
+
+/// A figure as a line of text.
+fn line(record: &Record, finding: &Finding) -> String {
+    format!(
+        "{} {:<16} {:<9} {:<28} {:>8}  {:<24} {:>9} for {:>9} {:<9} ({} {})  {}",
+        if finding.passes() { "right" } else { "WRONG" },
+        record.name(),
+        record.method.name,
+        record.turned(),
+        grouped(record.outcome.particles as f64),
+        finding.figure,
+        digits(finding.obtained),
+        digits(finding.reference),
+        finding.unit,
+        finding.check.word(),
+        digits(finding.tolerance()),
+        duration(record.seconds),
+    )
+}

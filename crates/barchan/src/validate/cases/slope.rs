@@ -1,0 +1,229 @@
+//! Layers on inclines: where they begin to flow, how fast they slide, and slopes that were cut or drained.
+
+use super::super::lab::{G, Lab};
+use super::super::profile::{Profile, line};
+use super::super::scene_text::{MIRROR, ROUGH, SceneText, block};
+use super::super::trial::{Check, Curve, Outcome, Trial, Trouble};
+use super::finding;
+use glam::Vec3;
+
+/// Distance between particles [m] of what has the reference length of `across` spacings.
+const LENGTH: f64 = 0.4;
+
+/// How fast the box is tilted [deg/s].
+const TILT_RATE: f64 = 5.0;
+/// It begins this much [deg] below the angle,
+const TILT_BELOW: f64 = 8.0;
+/// and ends this much above.
+const TILT_ABOVE: f64 = 10.0;
+/// Time to settle before the tilt [s].
+const SETTLE: f64 = 0.4;
+/// Speed of the upper layer that counts as flow, over √(g d).
+const FLOWS: f64 = 0.03;
+
+/// Gravity of an incline of `angle` [deg] that goes down along x.
+fn inclined(angle: f64) -> [f64; 3] {
+    let angle = angle.to_radians();
+    [G * angle.sin(), -G * angle.cos(), 0.0]
+}
+
+/// A box of sand, as high at its ends as the sand, that is tilted slowly: the angle at which the upper layer flows.
+pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
+    let setting = &trial.setting;
+    let (d, n) = (LENGTH / setting.across, setting.across);
+    let size = [LENGTH, 0.25 * n * d, 8.0 * d];
+    let begin = (setting.angle - TILT_BELOW).max(0.0);
+    let turns_box = setting.form == "box";
+    let text = SceneText::new(trial, d).seed(1).sand(setting.angle);
+    let text = if turns_box {
+        turned_box(text, size, setting.angle)
+    } else {
+        let high = 4.0 * LENGTH;
+        text.gravity(inclined(begin))
+            .ground(ROUGH)
+            .slice(size[2])
+            .body(&block([-0.1, -0.1, -high], [0.0, size[1], high]), MIRROR)
+            .body(
+                &block([size[0], -0.1, -high], [size[0] + 0.1, size[1], high]),
+                MIRROR,
+            )
+    };
+    let text = text.fill(&block([0.0; 3], size));
+    let mut lab = Lab::new(trial, &text)?;
+    let from = if turns_box { 0.0 } else { begin };
+    let upper = lab.places(|place| {
+        let x = f64::from(place.x) / size[0];
+        f64::from(place.y) > 0.6 * size[1] && (0.3..0.7).contains(&x)
+    });
+    let mut found = f64::NAN;
+    let mut points = Vec::new();
+    loop {
+        let angle = from + (TILT_RATE * (lab.time() - SETTLE)).max(0.0);
+        if angle > setting.angle + TILT_ABOVE {
+            break;
+        }
+        if !turns_box {
+            lab.scene.model.gravity = Vec3::from(inclined(angle).map(|g| g as f32));
+        }
+        lab.frame()?;
+        let speed = lab.velocity(&upper).length() / (G * d).sqrt();
+        points.push([angle, speed]);
+        if lab.time() > SETTLE && speed > FLOWS {
+            found = angle;
+            break;
+        }
+    }
+    Ok(Outcome {
+        particles: lab.most,
+        findings: vec![finding(
+            ("onset", "°"),
+            setting.angle,
+            found,
+            Check::Within(2.0),
+        )],
+        curves: vec![Curve {
+            plot: "speed [√(g d)] of the upper layer over the tilt [°]",
+            name: format!("{}° {} {}", setting.angle, setting.form, trial.method.name),
+            points,
+            is_reference: false,
+        }],
+    })
+}
+
+/// The walls of a box that turns about the edge at the origin, from level to beyond `angle` [deg].
+fn turned_box(text: SceneText, size: [f64; 3], angle: f64) -> SceneText {
+    let [x, y, z] = size;
+    let far = 0.3;
+    let walls = [
+        (block([-far, -far, -far], [x + far, 0.0, z + far]), ROUGH),
+        (block([-far, -far, -far], [0.0, y, z + far]), MIRROR),
+        (block([x, -far, -far], [x + far, y, z + far]), MIRROR),
+        (block([-far, -far, -far], [x + far, y + far, 0.0]), MIRROR),
+        (block([-far, -far, z], [x + far, y + far, z + far]), MIRROR),
+    ];
+    let end = SETTLE + (angle + TILT_ABOVE) / TILT_RATE;
+    let turn = -(angle + TILT_ABOVE);
+    walls.into_iter().fold(text, |text, (shape, friction)| {
+        text.table(&format!(
+            "[[body]]\nshape = {shape}\nfriction = {friction}\ninterpolation = \"linear\"\nkeyframes = [{{ time = 0 }}, {{ time = {SETTLE} }}, {{ time = {end}, rotate = [0, 0, {turn}] }}]"
+        ))
+    })
+}
+
+/// A layer on a rough incline: above its angle it gains speed by g (sin θ − μ cos θ), below it rests.
+pub fn slide(trial: &Trial) -> Result<Outcome, Trouble> {
+    let setting = &trial.setting;
+    // The ratio is the incline's angle less the material's [deg].
+    let incline = setting.angle + setting.ratio;
+    let d = LENGTH / setting.across;
+    let size = [1.5 * LENGTH, 0.2 * LENGTH, 6.0 * d];
+    let text = SceneText::new(trial, d)
+        .seed(1)
+        .sand(setting.angle)
+        .gravity(inclined(incline))
+        .ground(ROUGH)
+        .slice(size[2])
+        .fill(&block([0.0; 3], size));
+    let mut lab = Lab::new(trial, &text)?;
+    let middle = lab.places(|place| (0.4..0.6).contains(&(f64::from(place.x) / size[0])));
+    lab.until(0.1)?;
+    let mut points = vec![[lab.time(), lab.velocity(&middle).x]];
+    let before: std::collections::BTreeMap<u64, Vec3> = {
+        let now = lab.places(|_| true);
+        now.into_iter()
+            .filter(|(id, _)| middle.contains_key(id))
+            .collect()
+    };
+    while lab.time() < 0.3 {
+        lab.frame()?;
+        points.push([lab.time(), lab.velocity(&middle).x]);
+    }
+    let gained = line(&points).map_or(f64::NAN, |(_, slope)| slope);
+    let (sin, cos) = incline.to_radians().sin_cos();
+    let expected = G * (sin - setting.angle.to_radians().tan() * cos);
+    let found = if expected > 0.0 {
+        finding(
+            ("acceleration", "m/s²"),
+            expected,
+            gained,
+            Check::Part(0.05),
+        )
+    } else {
+        let moved = lab.moved(&before) / d;
+        finding(("moved", "spacings"), 0.0, moved, Check::Within(0.1))
+    };
+    Ok(Outcome {
+        particles: lab.most,
+        findings: vec![found],
+        curves: Vec::new(),
+    })
+}
+
+/// A slope cut at one degree below the angle from a bed at rest stands for 3 s.
+pub fn wedge(trial: &Trial) -> Result<Outcome, Trouble> {
+    let setting = &trial.setting;
+    let d = LENGTH / setting.across;
+    let fall = (setting.angle - 1.0).to_radians().tan();
+    let base = 0.8 * LENGTH;
+    let size = [LENGTH, base * fall, 8.0 * d];
+    let text = SceneText::new(trial, d)
+        .seed(1)
+        .sand(setting.angle)
+        .ground(ROUGH)
+        .slice(size[2])
+        .wall([1.0, 0.0, 0.0], [0.0; 3], MIRROR)
+        .wall([-1.0, 0.0, 0.0], [size[0], 0.0, 0.0], MIRROR)
+        .fill(&block([0.0; 3], size));
+    let mut lab = Lab::new(trial, &text)?;
+    lab.until(0.5)?;
+    lab.remove(|place| f64::from(place.y) > fall * (base - f64::from(place.x)));
+    let before = lab.places(|_| true);
+    lab.until(0.5 + 3.0 * setting.patience)?;
+    let moved = lab.moved(&before) / d;
+    Ok(Outcome {
+        particles: lab.most,
+        findings: vec![finding(
+            ("moved", "spacings"),
+            0.0,
+            moved,
+            Check::Within(0.05),
+        )],
+        curves: Vec::new(),
+    })
+}
+
+/// A bed drained through a slot at its foot: what stays has the friction angle.
+pub fn drain(trial: &Trial) -> Result<Outcome, Trouble> {
+    let setting = &trial.setting;
+    let d = LENGTH / setting.across;
+    let slot = 6.0 * d;
+    let end = slot + LENGTH;
+    let height = 1.15 * LENGTH * setting.angle.to_radians().tan();
+    let far = 0.3;
+    let text = SceneText::new(trial, d)
+        .seed(1)
+        .sand(setting.angle)
+        .slice(8.0 * d)
+        .wall([1.0, 0.0, 0.0], [0.0; 3], MIRROR)
+        .wall([-1.0, 0.0, 0.0], [end, 0.0, 0.0], MIRROR)
+        .body(&block([slot, -far, -far], [end + far, 0.0, far]), ROUGH)
+        .fill(&block([0.0; 3], [end, height, 8.0 * d]))
+        .table(&format!(
+            "[[sink]]\nshape = {}",
+            block([-far, -2.0 * far, -far], [end + far, -6.0 * d, far])
+        ));
+    let mut lab = Lab::new(trial, &text)?;
+    lab.until(4.0 * setting.patience)?;
+    lab.remove(|place| place.y < 0.0);
+    let profile = Profile::of_slice(&lab, 2.0 * d, 8.0 * d).turned(end);
+    Ok(Outcome {
+        particles: lab.most,
+        findings: vec![finding(
+            ("slope", "°"),
+            setting.angle,
+            profile.slope().unwrap_or(f64::NAN),
+            Check::Within(2.0),
+        )],
+        curves: Vec::new(),
+    })
+}

@@ -1,0 +1,76 @@
+//! The methods that are put to the test. A new one is one more line in [`METHODS`].
+
+/// What a case needs of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Skill {
+    /// Grains that rub: piles, slopes, flows.
+    Sand,
+    /// Sand that coheres, wet or not.
+    Cohesion,
+    /// Pushing bodies, and being pushed by them.
+    Bodies,
+    /// Water.
+    Water,
+    /// Momentum and energy in flight.
+    Flight,
+}
+
+/// A method.
+pub struct Method {
+    /// Its name on the command line and in results.
+    pub name: &'static str,
+    /// Its keys in a scene's `[solver]`.
+    pub keys: &'static str,
+    /// Its resolution over the distance between particles: 2 where it has cells of eight.
+    pub cell: f64,
+    /// What it can do.
+    pub skills: &'static [Skill],
+    /// True for what is kept for comparison and runs only when it is named.
+    pub only_by_name: bool,
+}
+
+use Skill::{Bodies, Cohesion, Flight, Sand, Water};
+
+/// All methods.
+pub const METHODS: &[Method] = &[
+    Method {
+        name: "flip",
+        keys: "method = \"flip\"",
+        cell: 2.0,
+        skills: &[Sand, Cohesion, Bodies, Water, Flight],
+        only_by_name: false,
+    },
+    Method {
+        name: "sph",
+        keys: "method = \"sph\"",
+        cell: 1.0,
+        skills: &[Sand, Cohesion, Bodies, Flight],
+        only_by_name: false,
+    },
+    Method {
+        name: "ballistic",
+        keys: "method = \"ballistic\"",
+        cell: 1.0,
+        skills: &[Flight],
+        only_by_name: false,
+    },
+    Method {
+        name: "zhu-bridson",
+        keys: "method = \"flip\"\nfriction = \"zhu-bridson\"",
+        cell: 2.0,
+        skills: &[Sand, Cohesion, Flight],
+        only_by_name: true,
+    },
+    Method {
+        name: "ihmsen",
+        keys: "method = \"sph\"\nscheme = \"ihmsen\"",
+        cell: 1.0,
+        skills: &[Sand, Cohesion, Flight],
+        only_by_name: true,
+    },
+];
+
+/// The method called `name`.
+pub fn method(name: &str) -> Option<&'static Method> {
+    METHODS.iter().find(|method| method.name == name)
+}

@@ -1,0 +1,19 @@
+//! `barchan validate`: does sand do what sand does, by every method? `docs/validate.md` tells how each case is set up and
+//! measured; [`table`] is the list of them.
+
+mod cases;
+mod lab;
+mod method;
+mod plot;
+mod profile;
+mod record;
+mod report;
+mod scene_text;
+mod table;
+mod trial;
+
+pub use method::{METHODS, Method, method};
+pub use record::{Record, digits};
+pub use report::page;
+pub use table::{CASES, Case, Size};
+pub use trial::Finding;

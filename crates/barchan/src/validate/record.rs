@@ -1,0 +1,94 @@
+//! A trial that was made, as a line of text or of JSON.
+
+use super::method::Method;
+use super::table::Case;
+use super::trial::{Finding, Outcome, Setting, Trial, Trouble};
+use serde_json::json;
+use std::time::Instant;
+
+/// A trial that was made.
+pub struct Record {
+    /// Of which case.
+    pub case: &'static Case,
+    /// With what turned.
+    pub setting: Setting,
+    /// By which method.
+    pub method: &'static Method,
+    /// What it found.
+    pub outcome: Outcome,
+    /// How long it took [s].
+    pub seconds: f64,
+    /// Why it broke down.
+    pub trouble: Option<Trouble>,
+}
+
+impl Record {
+    /// Makes a trial. One that breaks down finds nothing, which is wrong.
+    pub fn make(case: &'static Case, setting: Setting, method: &'static Method) -> Self {
+        let began = Instant::now();
+        let (outcome, trouble) = match (case.measure)(&Trial { setting, method }) {
+            Ok(outcome) => (outcome, None),
+            Err(trouble) => {
+                let broken = Outcome {
+                    findings: vec![Finding::broken()],
+                    ..Outcome::default()
+                };
+                (broken, Some(trouble))
+            }
+        };
+        Self {
+            case,
+            setting,
+            method,
+            outcome,
+            seconds: began.elapsed().as_secs_f64(),
+            trouble,
+        }
+    }
+
+    /// The case and its form.
+    pub fn name(&self) -> String {
+        let name = format!("{} {}", self.case.name, self.setting.form);
+        name.trim_end().to_owned()
+    }
+
+    /// A figure as a line of JSON.
+    pub fn json(&self, finding: &Finding) -> String {
+        let setting = &self.setting;
+        json!({
+            "case": self.case.name, "form": setting.form, "figure": finding.figure, "unit": finding.unit,
+            "method": self.method.name, "angle": setting.angle, "ratio": setting.ratio, "across": setting.across,
+            "step": setting.step, "rate": setting.rate, "seeds": setting.seeds,
+            "particles": self.outcome.particles, "reference": finding.reference, "obtained": finding.obtained,
+            "error": finding.error(), "tolerance": finding.tolerance(), "check": finding.check.word(),
+            "pass": finding.passes(), "seconds": self.seconds,
+        })
+        .to_string()
+    }
+
+    /// What was turned, in short.
+    pub fn turned(&self) -> String {
+        let setting = &self.setting;
+        let mut text = format!("{}°", setting.angle);
+        if !self.case.ratio.is_empty() {
+            text += &format!(", {} {}", self.case.ratio, setting.ratio);
+        }
+        text += &format!(", 1/{}", setting.across);
+        for (name, value) in [("step", setting.step), ("rate", setting.rate)] {
+            if (value - 1.0).abs() > 1e-9 {
+                text += &format!(", {name} × {value}");
+            }
+        }
+        text
+    }
+}
+
+/// Three or four digits of a number.
+pub fn digits(value: f64) -> String {
+    match value.abs() {
+        size if size > 0.0 && size < 1e-3 => format!("{value:.1e}"),
+        size if size < 10.0 => format!("{value:.3}"),
+        size if size < 1000.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}

@@ -1,0 +1,542 @@
+//! The table of cases: what is swept, at both sizes, and who measures it. Tolerances are those of the figures themselves.
+
+use super::cases::{bank, bodies, column, conserve, flow, pile, slope, tray, water};
+use super::method::{Method, Skill};
+use super::trial::{Outcome, Setting, Trial, Trouble};
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// A few thousand particles, minutes for everything.
+    Fast,
+    /// Sweeps up to half a million particles, hours.
+    Full,
+}
+
+/// A case.
+pub struct Case {
+    /// Its name.
+    pub name: &'static str,
+    /// What a method must be able to do.
+    pub needs: Skill,
+    /// What it calls its ratio; empty where it has none.
+    pub ratio: &'static str,
+    /// What is run at the fast size.
+    pub fast: &'static [Sweep],
+    /// What is run at the full size.
+    pub full: &'static [Sweep],
+    /// Runs it and measures.
+    pub measure: fn(&Trial) -> Result<Outcome, Trouble>,
+}
+
+/// Settings that differ in a few numbers: all combinations.
+#[derive(Clone, Copy)]
+pub struct Sweep {
+    /// What all have in common.
+    pub base: Setting,
+    /// Friction angles [deg].
+    pub angles: &'static [f64],
+    /// Aspect ratios, or what else the case calls its ratio.
+    pub ratios: &'static [f64],
+    /// Particles along the reference length.
+    pub across: &'static [f64],
+    /// Lengths of steps.
+    pub steps: &'static [f64],
+}
+
+impl Sweep {
+    /// Every combination.
+    pub fn settings(&self) -> Vec<Setting> {
+        let mut all = Vec::new();
+        for across in self.across {
+            for step in self.steps {
+                for ratio in self.ratios {
+                    all.extend(self.angles.iter().map(|angle| Setting {
+                        angle: *angle,
+                        ratio: *ratio,
+                        across: *across,
+                        step: *step,
+                        ..self.base
+                    }));
+                }
+            }
+        }
+        all
+    }
+}
+
+impl Case {
+    /// What is run at `size`.
+    pub fn settings(&self, size: Size) -> Vec<Setting> {
+        let sweeps = match size {
+            Size::Fast => self.fast,
+            Size::Full => self.full,
+        };
+        sweeps.iter().flat_map(Sweep::settings).collect()
+    }
+
+    /// True where it says something about `method`.
+    pub fn applies_to(&self, method: &Method) -> bool {
+        method.skills.contains(&self.needs)
+    }
+}
+
+/// What most cases begin from.
+const SETTING: Setting = Setting {
+    form: "",
+    angle: 34.0,
+    ratio: 1.0,
+    across: 1.0,
+    step: 1.0,
+    rate: 1.0,
+    seeds: 1,
+    patience: 1.0,
+};
+
+/// One setting, to be changed.
+const ONE: Sweep = Sweep {
+    base: SETTING,
+    angles: &[34.0],
+    ratios: &[1.0],
+    across: &[1.0],
+    steps: &[1.0],
+};
+
+const fn form(form: &'static str) -> Setting {
+    Setting { form, ..SETTING }
+}
+
+/// The usual step, and half of it.
+const STEPS: &[f64] = &[1.0, 0.5];
+/// The angles that are promised.
+const ANGLES: &[f64] = &[20.0, 25.0, 30.0, 34.0, 40.0, 45.0];
+
+/// All cases, in the order in which they are run.
+pub const CASES: &[Case] = &[
+    Case {
+        name: "pile",
+        needs: Skill::Sand,
+        ratio: "",
+        fast: &[
+            Sweep {
+                base: form("slab"),
+                angles: &[25.0, 34.0, 42.0],
+                across: &[24.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("cone"),
+                across: &[20.0],
+                ..ONE
+            },
+        ],
+        // As cones of 10,000, 60,000 and 500,000 particles, of which a quarter is simulated; slabs are as fine.
+        full: &[
+            Sweep {
+                base: Setting {
+                    seeds: 3,
+                    ..form("slab")
+                },
+                angles: ANGLES,
+                across: &[24.0, 44.0, 88.0],
+                ..ONE
+            },
+            Sweep {
+                base: Setting {
+                    seeds: 3,
+                    ..form("cone")
+                },
+                angles: ANGLES,
+                across: &[24.0, 44.0, 88.0],
+                ..ONE
+            },
+            Sweep {
+                base: Setting {
+                    seeds: 3,
+                    rate: 0.5,
+                    ..form("slab")
+                },
+                angles: &[25.0, 34.0, 42.0],
+                across: &[24.0, 44.0],
+                ..ONE
+            },
+            Sweep {
+                base: Setting {
+                    seeds: 3,
+                    ..form("slab")
+                },
+                angles: &[25.0, 34.0, 42.0],
+                across: &[24.0, 44.0],
+                steps: &[0.5],
+                ..ONE
+            },
+        ],
+        measure: pile::pile,
+    },
+    Case {
+        name: "tilt",
+        needs: Skill::Sand,
+        ratio: "",
+        fast: &[Sweep {
+            base: form("gravity"),
+            angles: &[25.0, 34.0, 42.0],
+            across: &[40.0],
+            ..ONE
+        }],
+        full: &[
+            Sweep {
+                base: form("gravity"),
+                angles: ANGLES,
+                across: &[40.0, 72.0],
+                steps: STEPS,
+                ..ONE
+            },
+            Sweep {
+                base: form("box"),
+                angles: ANGLES,
+                across: &[40.0, 72.0],
+                ..ONE
+            },
+        ],
+        measure: slope::tilt,
+    },
+    Case {
+        name: "slide",
+        needs: Skill::Sand,
+        ratio: "incline less angle",
+        // The ratio is the incline's angle less the material's.
+        fast: &[Sweep {
+            angles: &[25.0, 34.0],
+            ratios: &[10.0, -3.0],
+            across: &[40.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            angles: ANGLES,
+            ratios: &[15.0, 10.0, -3.0],
+            across: &[40.0, 80.0],
+            steps: STEPS,
+            ..ONE
+        }],
+        measure: slope::slide,
+    },
+    Case {
+        name: "drain",
+        needs: Skill::Sand,
+        ratio: "",
+        fast: &[Sweep {
+            across: &[30.0],
+            base: Setting {
+                patience: 0.6,
+                ..SETTING
+            },
+            ..ONE
+        }],
+        full: &[Sweep {
+            angles: ANGLES,
+            across: &[40.0, 80.0],
+            ..ONE
+        }],
+        measure: slope::drain,
+    },
+    Case {
+        name: "wedge",
+        needs: Skill::Sand,
+        ratio: "",
+        fast: &[Sweep {
+            angles: &[34.0],
+            across: &[30.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            angles: ANGLES,
+            across: &[40.0, 80.0],
+            steps: STEPS,
+            ..ONE
+        }],
+        measure: slope::wedge,
+    },
+    Case {
+        name: "rest",
+        needs: Skill::Sand,
+        ratio: "",
+        fast: &[Sweep {
+            base: Setting {
+                patience: 0.3,
+                ..form("slab")
+            },
+            across: &[16.0],
+            ..ONE
+        }],
+        full: &[
+            Sweep {
+                base: form("slab"),
+                angles: &[25.0, 34.0, 42.0],
+                across: &[24.0, 44.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("cone"),
+                across: &[24.0, 44.0],
+                ..ONE
+            },
+        ],
+        measure: pile::rest,
+    },
+    Case {
+        name: "column",
+        needs: Skill::Sand,
+        ratio: "aspect ratio",
+        fast: &[
+            Sweep {
+                base: form("cylinder"),
+                angles: &[31.0],
+                ratios: &[0.5, 1.0, 2.0, 4.0],
+                across: &[12.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("channel"),
+                angles: &[31.0],
+                ratios: &[1.0, 3.0],
+                across: &[16.0],
+                ..ONE
+            },
+        ],
+        full: &[
+            Sweep {
+                base: form("cylinder"),
+                angles: &[31.0],
+                ratios: &[0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0],
+                across: &[20.0, 36.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("channel"),
+                angles: &[31.0],
+                ratios: &[0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0],
+                across: &[24.0, 48.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("cylinder"),
+                angles: &[31.0],
+                ratios: &[1.0, 3.0],
+                across: &[20.0],
+                steps: &[0.5],
+                ..ONE
+            },
+        ],
+        measure: column::column,
+    },
+    Case {
+        name: "hourglass",
+        needs: Skill::Sand,
+        ratio: "",
+        fast: &[Sweep {
+            across: &[8.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            angles: &[25.0, 34.0],
+            across: &[10.0, 16.0],
+            steps: STEPS,
+            ..ONE
+        }],
+        measure: flow::hourglass,
+    },
+    Case {
+        name: "silo",
+        needs: Skill::Sand,
+        ratio: "fill",
+        // The ratio is the height of the fill in radii: the last two hardly differ once it saturates.
+        fast: &[Sweep {
+            angles: &[30.0],
+            ratios: &[3.0, 9.0],
+            across: &[8.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            angles: &[25.0, 30.0, 34.0],
+            ratios: &[2.0, 4.0, 8.0, 16.0],
+            across: &[10.0, 16.0],
+            ..ONE
+        }],
+        measure: flow::silo,
+    },
+    Case {
+        name: "truck",
+        needs: Skill::Sand,
+        ratio: "acceleration",
+        // The ratio is the acceleration over μ g.
+        fast: &[Sweep {
+            ratios: &[0.3],
+            across: &[20.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            angles: &[25.0, 34.0, 42.0],
+            ratios: &[0.2, 0.3],
+            across: &[24.0, 44.0],
+            steps: STEPS,
+            ..ONE
+        }],
+        measure: tray::truck,
+    },
+    Case {
+        name: "cohesion",
+        needs: Skill::Cohesion,
+        ratio: "height",
+        // The ratio is the height over the one that stands.
+        fast: &[Sweep {
+            angles: &[30.0],
+            ratios: &[0.9, 1.6],
+            across: &[20.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            angles: &[20.0, 30.0, 40.0],
+            ratios: &[0.5, 0.9, 1.5, 2.5],
+            across: &[20.0, 40.0],
+            ..ONE
+        }],
+        measure: bank::cohesion,
+    },
+    Case {
+        name: "wet",
+        needs: Skill::Cohesion,
+        ratio: "",
+        fast: &[Sweep {
+            angles: &[30.0],
+            across: &[16.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            angles: &[30.0],
+            across: &[16.0, 32.0],
+            steps: STEPS,
+            ..ONE
+        }],
+        measure: bank::wet,
+    },
+    Case {
+        name: "buoyancy",
+        needs: Skill::Bodies,
+        ratio: "",
+        fast: &[Sweep {
+            angles: &[30.0],
+            across: &[6.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            angles: &[30.0],
+            across: &[8.0, 14.0],
+            ..ONE
+        }],
+        measure: bodies::buoyancy,
+    },
+    Case {
+        name: "impact",
+        needs: Skill::Bodies,
+        ratio: "",
+        fast: &[Sweep {
+            angles: &[25.0],
+            across: &[5.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            angles: &[25.0],
+            across: &[8.0, 14.0],
+            ..ONE
+        }],
+        measure: bodies::impact,
+    },
+    Case {
+        name: "water-rest",
+        needs: Skill::Water,
+        ratio: "",
+        fast: &[Sweep {
+            across: &[20.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            across: &[20.0, 40.0],
+            steps: STEPS,
+            ..ONE
+        }],
+        measure: water::rest,
+    },
+    Case {
+        name: "dam-break",
+        needs: Skill::Water,
+        ratio: "",
+        fast: &[Sweep {
+            across: &[25.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            across: &[25.0, 50.0, 100.0],
+            steps: STEPS,
+            ..ONE
+        }],
+        measure: water::dam,
+    },
+    Case {
+        name: "volume",
+        needs: Skill::Water,
+        ratio: "",
+        fast: &[Sweep {
+            across: &[20.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            across: &[20.0, 40.0],
+            ..ONE
+        }],
+        measure: water::volume,
+    },
+    Case {
+        name: "vortex",
+        needs: Skill::Water,
+        ratio: "",
+        fast: &[Sweep {
+            across: &[40.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            across: &[40.0, 80.0],
+            ..ONE
+        }],
+        measure: water::vortex,
+    },
+    Case {
+        name: "flight",
+        needs: Skill::Flight,
+        ratio: "",
+        fast: &[Sweep {
+            across: &[8.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            across: &[8.0, 16.0],
+            steps: STEPS,
+            ..ONE
+        }],
+        measure: conserve::flight,
+    },
+    Case {
+        name: "fall",
+        needs: Skill::Flight,
+        ratio: "",
+        fast: &[Sweep {
+            across: &[8.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            across: &[8.0, 16.0],
+            steps: STEPS,
+            ..ONE
+        }],
+        measure: conserve::fall,
+    },
+];

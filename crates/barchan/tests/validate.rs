@@ -1,0 +1,99 @@
+//! `barchan validate` as a user meets it: the quickest cases, their figures, their report.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{run, told};
+use serde_json::Value;
+
+fn lines(bytes: &[u8]) -> Vec<Value> {
+    String::from_utf8_lossy(bytes)
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn figures_come_as_json_lines_and_as_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = [
+        "validate",
+        "--case",
+        "fall",
+        "--case",
+        "water-rest",
+        "--json",
+        "-o",
+        "report",
+    ];
+    let ran = run(folder.path(), &args);
+    let figures = lines(&ran.stdout);
+    let methods: Vec<&str> = figures
+        .iter()
+        .filter(|figure| figure["case"] == "fall")
+        .map(|figure| figure["method"].as_str().unwrap())
+        .collect();
+    assert!(
+        methods.starts_with(&["flip", "sph"]) && methods.contains(&"ballistic"),
+        "{methods:?}"
+    );
+    assert!(!methods.contains(&"zhu-bridson"), "{methods:?}");
+    for figure in &figures {
+        for key in ["reference", "obtained", "error", "tolerance", "seconds"] {
+            assert!(figure[key].is_f64(), "{key} of {figure}");
+        }
+        assert!(figure["particles"].as_u64().unwrap() > 1000, "{figure}");
+        let off = figure["error"].as_f64().unwrap().abs();
+        let right = off <= figure["tolerance"].as_f64().unwrap();
+        assert_eq!(figure["pass"].as_bool().unwrap(), right, "{figure}");
+    }
+    let wrong = figures
+        .iter()
+        .filter(|figure| figure["pass"] == false)
+        .count();
+    assert_eq!(
+        ran.status.code(),
+        Some(i32::from(wrong > 0)),
+        "{}",
+        told(&ran)
+    );
+    let page = std::fs::read_to_string(folder.path().join("report/index.html")).unwrap();
+    assert!(
+        page.contains("water-rest") && !page.contains("http"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_bank_stands_and_falls_by_its_cohesion() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = run(
+        folder.path(),
+        &["validate", "--case", "cohesion", "--method", "flip"],
+    );
+    assert!(ran.status.success(), "{}", told(&ran));
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert_eq!(text.lines().count(), 2, "{text}");
+    assert!(
+        text.lines().all(|line| line.starts_with("right cohesion")),
+        "{text}"
+    );
+}
+
+#[test]
+fn unknown_names_are_told_with_the_known_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = run(folder.path(), &["validate", "--case", "castle"]);
+    assert!(told(&case).starts_with("exit code 2") && told(&case).contains("hourglass"));
+    let method = run(folder.path(), &["validate", "--method", "mpm"]);
+    assert!(told(&method).starts_with("exit code 2") && told(&method).contains("flip"));
+    let neither = run(
+        folder.path(),
+        &["validate", "--case", "vortex", "--method", "ballistic"],
+    );
+    assert!(
+        told(&neither).starts_with("exit code 2"),
+        "{}",
+        told(&neither)
+    );
+}
