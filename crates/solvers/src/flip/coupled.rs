@@ -18,7 +18,7 @@
 
 use super::boundary::Boundary;
 use super::field::Field;
-use super::group::{BlockSetup, Group, LANES};
+use super::lanes::{BlockSetup, Group, LANES};
 use super::sweep::{Progress, Sweep};
 use barchan_base::grid::{CELLS, Halo, SharedFloats, block_of};
 use barchan_sim::coupling::Impulses;

@@ -4,7 +4,7 @@
 use super::boundary::{Boundary, Wall};
 use super::coupled::{LEAST_MASS, StepInfo};
 use super::field::Field;
-use super::group::{BlockSetup, CellLaw, Edges, FLOATS, SEEN, WallWork};
+use super::lanes::{BlockSetup, CellLaw, Edges, FLOATS, SEEN, WallWork};
 use super::memory::Memory;
 use super::sweep::{PAIRS, SIDES, STRIDE};
 use barchan_base::grid::{CELLS, Halo, offset_number};

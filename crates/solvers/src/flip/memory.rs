@@ -1,7 +1,7 @@
 //! The stresses that the coupled solve remembers from step to step, in the state, so that a resumed run remembers them too.
 
 use super::boundary::Wall;
-use super::group::{FLOATS, Group, StressValues, WallWork};
+use super::lanes::{FLOATS, Group, StressValues, WallWork};
 use barchan_base::column::{Column, ColumnSpec, Kind};
 use barchan_base::grid::{BlockGrid, CELLS};
 use glam::Vec3;

@@ -9,7 +9,7 @@ mod boundary;
 mod coupled;
 mod extend;
 mod field;
-mod group;
+mod lanes;
 mod laws;
 mod memory;
 mod pressure;

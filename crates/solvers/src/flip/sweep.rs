@@ -1,6 +1,6 @@
 //! One visit of the coupled solve to a group of blocks: each cell's pressure, deviators and wall friction, one after the other.
 
-use super::group::{Group, Law, SEEN, Seen, Stress, WallWork};
+use super::lanes::{Group, Law, SEEN, Seen, Stress, WallWork};
 use crate::material::yield_surface::{Deviators, scale_to_yield};
 use barchan_base::grid::{BlockGrid, CELLS, Halo, SharedFloats};
 use glam::Vec3;
