@@ -245,6 +245,13 @@ impl Setup<'_> {
         ))
     }
 
+    /// Tangent of the friction angle in a cell. No wall holds more: beside a rougher one the material gives way itself, and if
+    /// the wall held its last cell the layer that slides would be thinner by that.
+    fn tangent(&self, cell: usize) -> f32 {
+        let sine = self.field.sine[cell].min(0.999);
+        sine / (1.0 - sine * sine).sqrt()
+    }
+
     fn wall(&self, wall: &Wall, memory: &Memory) -> WallWork {
         let local = wall.cell as usize % CELLS;
         let at = Halo::<1>::inner(local);
@@ -283,7 +290,7 @@ impl Setup<'_> {
             body: wall.body as usize,
             area: wall.area,
             normal,
-            friction: wall.friction,
+            friction: wall.friction.min(self.tangent(wall.cell as usize)),
             velocity: wall.velocity,
             extra: 0.5 * fill * closing * size,
             weights,
