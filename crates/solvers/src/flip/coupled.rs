@@ -36,7 +36,7 @@ const TOLERANCE: f64 = 0.002;
 /// Strain rates below this part of what gravity gives in a step, per cell, are next to nothing.
 const STILL: f32 = 1e-3;
 /// No face is lighter than this, so that a thin front does not fly off.
-pub(super) const LEAST_MASS: f32 = 0.3;
+pub(super) const LEAST_MASS: f32 = 0.1;
 
 /// The solve, and the stresses it remembers.
 #[derive(Default)]
