@@ -24,7 +24,7 @@ impl SceneText {
     /// Nothing yet: the method and the resolution of `trial`, particles `spacing` [m] apart.
     pub fn new(trial: &Trial, spacing: f64) -> Self {
         let method = trial.method;
-        let top = format!("schema = 1\nframes = 1000000\nfps = {FPS}\n");
+        let top = format!("schema = 1\nframes = 999999\nfps = {FPS}\n");
         let solver = format!(
             "\n[solver]\n{}\nresolution = {}\n",
             method.keys,
