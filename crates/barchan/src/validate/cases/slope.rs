@@ -13,7 +13,7 @@ const LENGTH: f64 = 0.4;
 /// How fast the box is tilted [deg/s].
 const TILT_RATE: f64 = 5.0;
 /// It begins this much [deg] below the angle,
-const TILT_BELOW: f64 = 8.0;
+const TILT_BELOW: f64 = 5.0;
 /// and ends this much above.
 const TILT_ABOVE: f64 = 10.0;
 /// Time to settle before the tilt [s].
