@@ -180,7 +180,7 @@ pub const CASES: &[Case] = &[
         fast: &[Sweep {
             base: form("gravity"),
             angles: &[25.0, 34.0, 42.0],
-            across: &[40.0],
+            across: &[32.0],
             ..ONE
         }],
         full: &[
@@ -225,7 +225,7 @@ pub const CASES: &[Case] = &[
         needs: Skill::Sand,
         ratio: "",
         fast: &[Sweep {
-            across: &[30.0],
+            across: &[24.0],
             base: Setting {
                 patience: 0.6,
                 ..SETTING
@@ -245,7 +245,7 @@ pub const CASES: &[Case] = &[
         ratio: "",
         fast: &[Sweep {
             angles: &[34.0],
-            across: &[30.0],
+            across: &[24.0],
             ..ONE
         }],
         full: &[Sweep {
@@ -291,7 +291,7 @@ pub const CASES: &[Case] = &[
             Sweep {
                 base: form("cylinder"),
                 angles: &[31.0],
-                ratios: &[0.5, 1.0, 2.0, 4.0],
+                ratios: &[0.5, 1.0, 3.0],
                 across: &[12.0],
                 ..ONE
             },
@@ -299,7 +299,7 @@ pub const CASES: &[Case] = &[
                 base: form("channel"),
                 angles: &[31.0],
                 ratios: &[1.0, 3.0],
-                across: &[16.0],
+                across: &[12.0],
                 ..ONE
             },
         ],
@@ -334,7 +334,7 @@ pub const CASES: &[Case] = &[
         needs: Skill::Sand,
         ratio: "",
         fast: &[Sweep {
-            across: &[8.0],
+            across: &[7.0],
             ..ONE
         }],
         full: &[Sweep {
@@ -440,15 +440,31 @@ pub const CASES: &[Case] = &[
         needs: Skill::Bodies,
         ratio: "",
         fast: &[Sweep {
+            base: form("fall"),
             angles: &[25.0],
-            across: &[5.0],
+            across: &[6.0],
             ..ONE
         }],
-        full: &[Sweep {
-            angles: &[25.0],
-            across: &[8.0, 14.0],
-            ..ONE
-        }],
+        full: &[
+            Sweep {
+                base: form("fall"),
+                angles: &[25.0],
+                across: &[8.0, 14.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("density"),
+                angles: &[25.0],
+                across: &[8.0, 14.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("diameter"),
+                angles: &[25.0],
+                across: &[8.0, 14.0],
+                ..ONE
+            },
+        ],
         measure: bodies::impact,
     },
     Case {
@@ -456,7 +472,7 @@ pub const CASES: &[Case] = &[
         needs: Skill::Water,
         ratio: "",
         fast: &[Sweep {
-            across: &[20.0],
+            across: &[12.0],
             ..ONE
         }],
         full: &[Sweep {
@@ -486,6 +502,10 @@ pub const CASES: &[Case] = &[
         needs: Skill::Water,
         ratio: "",
         fast: &[Sweep {
+            base: Setting {
+                patience: 0.5,
+                ..SETTING
+            },
             across: &[20.0],
             ..ONE
         }],
@@ -514,7 +534,7 @@ pub const CASES: &[Case] = &[
         needs: Skill::Flight,
         ratio: "",
         fast: &[Sweep {
-            across: &[8.0],
+            across: &[6.0],
             ..ONE
         }],
         full: &[Sweep {
@@ -529,7 +549,7 @@ pub const CASES: &[Case] = &[
         needs: Skill::Flight,
         ratio: "",
         fast: &[Sweep {
-            across: &[8.0],
+            across: &[6.0],
             ..ONE
         }],
         full: &[Sweep {

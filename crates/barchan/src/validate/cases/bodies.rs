@@ -83,56 +83,7 @@ pub fn buoyancy(trial: &Trial) -> Result<Outcome, Trouble> {
     })
 }
 
-/// Depth [m] to which a dropped ball goes.
-fn depth(trial: &Trial, drop: Drop, outcome: &mut Outcome) -> Result<f64, Trouble> {
-    let Drop {
-        diameter,
-        density,
-        height,
-    } = drop;
-    let d = BALL / trial.setting.across;
-    let size = [4.0 * BALL, 3.0 * BALL, 4.0 * BALL];
-    let centre = [2.0 * BALL, size[1] + 0.5 * diameter + d, 2.0 * BALL];
-    let text = bed(
-        SceneText::new(trial, d).seed(1).sand(trial.setting.angle),
-        size,
-    );
-    let mut lab = Lab::new(trial, &text)?;
-    // The bed settles first: a bed and its ball would meet while it does.
-    lab.until(0.3)?;
-    let heights = lab.state.particles.position.iter().map(|p| f64::from(p.y));
-    let surface = heights.fold(f64::MIN, f64::max) + 0.5 * d;
-    let text = bed(
-        SceneText::new(trial, d).seed(1).sand(trial.setting.angle),
-        size,
-    )
-    .table(&ball(diameter, density, centre, (2.0 * G * height).sqrt()));
-    let settled = lab.state.particles.clone();
-    let memory = lab.state.memory.clone();
-    let mut lab = Lab::new(trial, &text)?;
-    (lab.state.particles, lab.state.memory) = (settled, memory);
-    let mut deepest = 0.0f64;
-    let mut points = Vec::new();
-    while lab.time() < 0.5 {
-        lab.frame()?;
-        let now = surface - underside(&lab, 0, diameter);
-        deepest = deepest.max(now);
-        points.push([lab.time(), now]);
-    }
-    outcome.particles = outcome.particles.max(lab.most);
-    outcome.curves.push(Curve {
-        plot: "depth [m] of a ball in sand over time [s]",
-        name: format!(
-            "{} D = {diameter} m, {density} kg/m³, H = {height:.3} m",
-            trial.method.name
-        ),
-        points,
-        is_reference: false,
-    });
-    Ok(deepest)
-}
-
-/// A ball that is dropped: what it is, and which of its three numbers is swept.
+/// A ball that is dropped.
 #[derive(Clone, Copy)]
 struct Drop {
     diameter: f64,
@@ -140,7 +91,7 @@ struct Drop {
     height: f64,
 }
 
-/// The drops of a sweep, by the number that is swept.
+/// The drops of a sweep, with the number that is swept.
 fn drops(swept: &str) -> [(f64, Drop); 3] {
     let usual = Drop {
         diameter: BALL,
@@ -163,32 +114,76 @@ fn drops(swept: &str) -> [(f64, Drop); 3] {
     }
 }
 
-/// Balls that are dropped: how their depth goes with density, diameter, and the whole way H that they fall, depth
+/// Size of the bed that balls are dropped into [m].
+const BED: [f64; 3] = [4.0 * BALL, 3.0 * BALL, 4.0 * BALL];
+/// Time for it to settle [s], and the longest that a ball is watched.
+const SETTLE: f64 = 0.3;
+const WATCH: f64 = 0.5;
+
+/// Drops a ball into a bed that has settled; tells its depth [m] over time [s] until it stops.
+fn dropped(trial: &Trial, settled: &Lab, drop: Drop) -> Result<Vec<[f64; 2]>, Trouble> {
+    let d = BALL / trial.setting.across;
+    let heights = settled.state.particles.position.iter();
+    let surface = heights.map(|p| f64::from(p.y)).fold(f64::MIN, f64::max) + 0.5 * d;
+    let centre = [0.5 * BED[0], surface + 0.5 * drop.diameter, 0.5 * BED[2]];
+    let speed = (2.0 * G * drop.height).sqrt();
+    let text = bed(
+        SceneText::new(trial, d).seed(1).sand(trial.setting.angle),
+        BED,
+    )
+    .table(&ball(drop.diameter, drop.density, centre, speed));
+    let mut lab = Lab::new(trial, &text)?;
+    lab.state.particles = settled.state.particles.clone();
+    lab.state.memory = settled.state.memory.clone();
+    let mut points = vec![[0.0, 0.0]];
+    while lab.time() < WATCH {
+        lab.frame()?;
+        let depth = surface - underside(&lab, 0, drop.diameter);
+        let before = points.last().map_or(0.0, |point| point[1]);
+        points.push([lab.time(), depth]);
+        if depth <= before {
+            break;
+        }
+    }
+    Ok(points)
+}
+
+/// Balls that are dropped: how their depth goes with density, diameter, or the whole way H that they fall, depth
 /// included (Uehara et al. 2003).
 pub fn impact(trial: &Trial) -> Result<Outcome, Trouble> {
-    let mut outcome = Outcome::default();
-    for (figure, swept, reference) in [
-        ("exponent of the density", "density", 0.5),
-        ("exponent of the fall", "fall", 1.0 / 3.0),
-        ("exponent of the diameter", "diameter", 2.0 / 3.0),
-    ] {
-        let mut points = Vec::new();
-        for (cause, drop) in drops(swept) {
-            let depth = depth(trial, drop, &mut outcome)?.max(1e-9);
-            let fall = drop.height + depth;
-            // Along the other two numbers, what the longer fall gives is taken out.
-            points.push(match swept {
-                "fall" => [fall.ln(), depth.ln()],
-                _ => [cause.ln(), (depth / fall.cbrt()).ln()],
-            });
-        }
-        let exponent = line(&points).map_or(f64::NAN, |(_, slope)| slope);
-        outcome.findings.push(finding(
-            (figure, ""),
-            reference,
-            exponent,
-            Check::Within(0.1),
-        ));
+    let setting = &trial.setting;
+    let d = BALL / setting.across;
+    let text = bed(SceneText::new(trial, d).seed(1).sand(setting.angle), BED);
+    let mut settled = Lab::new(trial, &text)?;
+    settled.until(SETTLE)?;
+    let mut outcome = Outcome {
+        particles: settled.most,
+        ..Outcome::default()
+    };
+    let mut points = Vec::new();
+    for (cause, drop) in drops(setting.form) {
+        let way = dropped(trial, &settled, drop)?;
+        let depth = way.iter().map(|point| point[1]).fold(1e-9, f64::max);
+        let fall = drop.height + depth;
+        // Along the other two numbers, what the longer fall gives is taken out.
+        points.push(match setting.form {
+            "fall" => [fall.ln(), depth.ln()],
+            _ => [cause.ln(), (depth / fall.cbrt()).ln()],
+        });
+        outcome.curves.push(Curve {
+            plot: "depth [m] of a ball in sand over time [s]",
+            name: format!("{} {} {cause:.3}", trial.method.name, setting.form),
+            points: way,
+            is_reference: false,
+        });
     }
+    let reference = match setting.form {
+        "density" => 0.5,
+        "diameter" => 2.0 / 3.0,
+        _ => 1.0 / 3.0,
+    };
+    let exponent = line(&points).map_or(f64::NAN, |(_, slope)| slope);
+    let figure = finding(("exponent", ""), reference, exponent, Check::Within(0.1));
+    outcome.findings.push(figure);
     Ok(outcome)
 }

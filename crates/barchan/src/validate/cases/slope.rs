@@ -13,7 +13,7 @@ const LENGTH: f64 = 0.4;
 /// How fast the box is tilted [deg/s].
 const TILT_RATE: f64 = 5.0;
 /// It begins this much [deg] below the angle,
-const TILT_BELOW: f64 = 8.0;
+const TILT_BELOW: f64 = 5.0;
 /// and ends this much above.
 const TILT_ABOVE: f64 = 10.0;
 /// Time to settle before the tilt [s].
@@ -124,8 +124,19 @@ pub fn slide(trial: &Trial) -> Result<Outcome, Trouble> {
         .ground(ROUGH)
         .slice(size[2])
         .fill(&block([0.0; 3], size));
+    // Below its angle the layer needs a toe: a free end would give way, and what is behind it.
+    let text = if setting.ratio < 0.0 {
+        let end = block([size[0], -0.1, -0.1], [size[0] + 0.1, size[1], 1.0]);
+        text.body(&end, MIRROR)
+    } else {
+        text
+    };
     let mut lab = Lab::new(trial, &text)?;
-    let middle = lab.places(|place| (0.4..0.6).contains(&(f64::from(place.x) / size[0])));
+    // The slip is somewhere in the lower half; what is above it goes as one.
+    let middle = lab.places(|place| {
+        let x = f64::from(place.x) / size[0];
+        f64::from(place.y) > 0.5 * size[1] && (0.4..0.6).contains(&x)
+    });
     lab.until(0.1)?;
     let mut points = vec![[lab.time(), lab.velocity(&middle).x]];
     let before: std::collections::BTreeMap<u64, Vec3> = {

@@ -149,6 +149,10 @@ pub fn volume(trial: &Trial) -> Result<Outcome, Trouble> {
     })
 }
 
+/// Turns of the vortex's middle, and how fast it turns [rad/s].
+const TURNS: f64 = 3.0;
+const SPIN: f64 = 10.0;
+
 /// A vortex without gravity, by FLIP and by PIC: how much more energy FLIP keeps.
 pub fn vortex(trial: &Trial) -> Result<Outcome, Trouble> {
     let d = LENGTH / trial.setting.across;
@@ -166,9 +170,9 @@ pub fn vortex(trial: &Trial) -> Result<Outcome, Trouble> {
         for (velocity, place) in particles.velocity.iter_mut().zip(&particles.position) {
             let r = *place - Vec3::new(half, half, 0.0);
             let fade = (1.0 - (r.x * r.x + r.y * r.y) / (0.75 * half * half)).max(0.0);
-            *velocity = Vec3::new(-r.y, r.x, 0.0) * 10.0 * fade;
+            *velocity = Vec3::new(-r.y, r.x, 0.0) * (SPIN as f32) * fade;
         }
-        lab.until(0.6)?;
+        lab.until(TURNS * std::f64::consts::TAU / SPIN)?;
         most = most.max(lab.most);
         Ok(lab.energy())
     };
