@@ -14,7 +14,8 @@ pub fn talk(line: &str) {
 
 /// A count with its thousands set apart: 1,234,567.
 pub fn grouped(count: f64) -> String {
-    let digits = format!("{count:.0}");
+    // Nothing is never negative: a sum of no numbers is −0.
+    let digits = format!("{:.0}", count.round() + 0.0);
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
         if i > 0 && (digits.len() - i).is_multiple_of(3) && digit.is_ascii_digit() {
@@ -55,6 +56,7 @@ mod tests {
     fn numbers_read_well() {
         assert_eq!(grouped(1_234_567.0), "1,234,567");
         assert_eq!(grouped(999.0), "999");
+        assert_eq!(grouped(-0.0), "0");
         assert_eq!(bytes(1_234_567.0), "1.2 MB");
         assert_eq!(bytes(42.0), "42 B");
         assert_eq!(duration(0.85), "850 ms");

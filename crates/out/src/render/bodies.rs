@@ -18,6 +18,9 @@ const NEAR: f32 = 1e-5;
 /// Interpolated normals further than this cosine from the triangle's own cross an edge, and are not used.
 const CREASE: f32 = 0.8;
 
+/// Planes whose normal has less than this part upward are walls, not ground.
+const LEAST_UPWARD: f32 = 0.5;
+
 /// What a body is drawn as, in its own coordinates.
 enum Form3 {
     /// Everything below the plane at `offset` along `normal`.
@@ -75,6 +78,7 @@ impl Bodies {
                 Form::Dynamic(dynamic) => collect(&dynamic.shape, Pose::IDENTITY, 1.0, &mut parts),
                 Form::Sequence(_) => {}
             }
+            parts.retain(|form| !shuts_out(form, model.up));
             parts
         });
         Self {
@@ -103,6 +107,11 @@ impl Bodies {
         }
         Ok(placed)
     }
+}
+
+/// True for a wall without end: drawn, it would hide all that it holds and let no light in.
+fn shuts_out(form: &Form3, up: Vec3) -> bool {
+    matches!(form, Form3::Plane { normal, .. } if normal.dot(up) < LEAST_UPWARD)
 }
 
 /// Where a body is at `time` [s], when `place` is what a frame recorded of it.
@@ -358,6 +367,16 @@ mod tests {
         collect(shape, Pose::IDENTITY, 1.0, &mut parts);
         let place = |form| Placed::new(form, Pose::IDENTITY, 0);
         parts.into_iter().map(place).collect()
+    }
+
+    #[test]
+    fn the_ground_is_drawn_and_walls_without_end_are_not() {
+        let shut = |normal: Vec3| shuts_out(&placed(Shape::HalfSpace { normal })[0].form, Vec3::Y);
+        assert!(!shut(Vec3::Y));
+        assert!(!shut(Vec3::new(0.6, 0.8, 0.0)));
+        assert!(shut(Vec3::X) && shut(-Vec3::Z) && shut(-Vec3::Y));
+        let wall = placed(Shape::Cuboid { half: Vec3::ONE });
+        assert!(!shuts_out(&wall[0].form, Vec3::Y));
     }
 
     #[test]
