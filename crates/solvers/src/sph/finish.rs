@@ -159,7 +159,8 @@ impl Finish<'_> {
                     let speed = moved.velocity.length();
                     *quiet = self.thresholds.quiet(*quiet, speed, self.dt);
                     if grains[i].role == Role::Dozing && *quiet > 0.0 {
-                        *v = Vec3A::ZERO;
+                        // What pulls at it adds up until it wakes; nobody is held above its strength.
+                        *v = moved.velocity.into();
                         continue;
                     }
                     notes.note(from, &moved, particles.mass[from]);
@@ -249,6 +250,7 @@ impl Finish<'_> {
                 |(position, velocity, places, pressure, normal, shear, rate, quiet)| {
                     for (k, place) in places.iter().enumerate() {
                         let Some(grain) = solved(*place) else {
+                            velocity[k] = Vec3::ZERO;
                             continue;
                         };
                         let i = *place as usize;

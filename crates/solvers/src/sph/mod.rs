@@ -113,6 +113,7 @@ impl Solver for Sph {
         work.cells.sort(&particles.position, kernel.reach);
         let soaking = Soaking::at(model, clock.time());
         if work.let_sleep(particles, (solids, &soaking), &kernel) {
+            particles.velocity.par_iter_mut().for_each(|velocity| *velocity = Vec3::ZERO);
             return Ok(all_asleep(solids));
         }
         work.gather(particles, &Law::of(model, self.settings.law, &kernel));
