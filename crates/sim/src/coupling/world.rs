@@ -10,11 +10,6 @@ use serde::{Deserialize, Serialize};
 
 /// The longest step of rapier's [s]; longer ones are taken in parts.
 const LONGEST_STEP: f64 = 1.0 / 200.0;
-/// Contacts are springs whose frequency [1/s], and part of critical damping, is the same for bodies of any mass. A light
-/// body under a heavy load sinks by the acceleration that the load would give it over the squared angular frequency: half a
-/// millimetre for two hundred times its weight, on what is fixed.
-const STIFFNESS: f32 = 150.0;
-const DAMPING: f32 = 10.0;
 /// Parts of a step that rapier solves one after the other.
 const SOLVER_STEPS: usize = 8;
 
@@ -207,28 +202,29 @@ impl World {
             .collect()
     }
 
-    /// Gives what floats freely the angular momentum back that it had `before`.
-    fn keep_turning(&mut self, model: &Model, before: &[Moving]) {
-        let bodies: Vec<usize> = dynamic_bodies(model).map(|(index, _)| index).collect();
+    /// Who touches or is tied to whom, by number among the dynamic bodies; `None` is all that is held.
+    fn links(&self, bodies: &[usize]) -> Vec<(Option<usize>, Option<usize>)> {
         let number = |handle: Option<RigidBodyHandle>| {
             let handle = handle?;
             bodies
                 .iter()
                 .position(|body| self.handles[*body] == Some(handle))
         };
-        let parent = |collider| self.colliders.get(collider).and_then(Collider::parent);
+        let parent = |collider| number(self.colliders.get(collider).and_then(Collider::parent));
         let touching = self.narrow_phase.contact_pairs();
         let touching = touching
             .filter(|pair| pair.has_any_active_contact())
-            .map(|pair| {
-                (
-                    number(parent(pair.collider1)),
-                    number(parent(pair.collider2)),
-                )
-            });
+            .map(|pair| (parent(pair.collider1), parent(pair.collider2)));
         let tied = self.joints.iter();
-        let tied = tied.map(|(_, joint)| (number(Some(joint.body1())), number(Some(joint.body2()))));
-        let groups = floating::groups(bodies.len(), touching.chain(tied));
+        let tied =
+            tied.map(|(_, joint)| (number(Some(joint.body1())), number(Some(joint.body2()))));
+        touching.chain(tied).collect()
+    }
+
+    /// Gives what floats freely the angular momentum back that it had `before`.
+    fn keep_turning(&mut self, model: &Model, before: &[Moving]) {
+        let bodies: Vec<usize> = dynamic_bodies(model).map(|(index, _)| index).collect();
+        let groups = floating::groups(bodies.len(), self.links(&bodies).into_iter());
         if groups.is_empty() {
             return;
         }
@@ -383,8 +379,6 @@ fn parameters(model: &Model) -> IntegrationParameters {
         length_unit: size,
         normalized_max_linear_velocity: f32::MAX,
         num_solver_iterations: SOLVER_STEPS,
-        contact_softness: SpringCoefficients::new(STIFFNESS, DAMPING),
-        static_contact_softness: SpringCoefficients::new(2.0 * STIFFNESS, DAMPING),
         // One friction a contact plane. Point by point, rapier's friction on a sliding face does not point against the
         // sliding: a box would feel nine tenths of it.
         friction_model: FrictionModel::Simplified,

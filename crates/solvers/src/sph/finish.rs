@@ -143,8 +143,8 @@ impl Finish<'_> {
                     let speed = moved.velocity.length();
                     *quiet = self.thresholds.quiet(*quiet, speed, self.dt);
                     if grains[i].role == Role::Dozing && *quiet > 0.0 {
-                        // What pulls at it adds up until it wakes; nobody is held above its strength.
-                        *v = moved.velocity.into();
+                        // It stays, but what pulls at it adds up until it wakes: sleep is no strength.
+                        *v = Vec3A::from(moved.velocity) * self.thresholds.kept(self.dt);
                         continue;
                     }
                     notes.note(from, &moved, particles.mass[from]);

@@ -1,6 +1,6 @@
 //! The cubic spline (Monaghan 1992) with a support of two spacings, and the volume that makes a lattice exactly full.
 
-use wide::{CmpLt, f32x4};
+use wide::f32x4;
 
 /// The support over the spacing.
 pub const SUPPORT: f32 = 2.0;

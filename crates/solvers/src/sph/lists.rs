@@ -7,7 +7,7 @@ use barchan_base::cells::{Cells, Cursor};
 use glam::{IVec3, Vec3A};
 use rayon::prelude::*;
 use std::ops::Range;
-use wide::{CmpLt, f32x4};
+use wide::f32x4;
 
 /// Particles in one list, and in one piece of every loop.
 pub const CHUNK: usize = 512;
