@@ -23,8 +23,28 @@ pub struct Cells {
     order: Vec<u32>,
     keys: Vec<u64>,
     starts: Vec<u32>,
-    sorting: Vec<(u64, u32)>,
-    other: Vec<(u64, u32)>,
+    sorting: Vec<Entry>,
+    other: Vec<Entry>,
+}
+
+/// A point while it is sorted. The key is in halves: there are many entries, and a whole one would leave a gap in each.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry {
+    key: [u32; 2],
+    point: u32,
+}
+
+impl Entry {
+    fn new(key: u64, point: u32) -> Self {
+        Self {
+            key: [key as u32, (key >> 32) as u32],
+            point,
+        }
+    }
+
+    fn key(&self) -> u64 {
+        u64::from(self.key[0]) | u64::from(self.key[1]) << 32
+    }
 }
 
 /// Remembers where the last look-ups ended; cells asked for in their order are then found at once.
@@ -36,14 +56,15 @@ impl Cells {
     pub fn sort(&mut self, points: &[Vec3], size: f32) {
         self.size = size;
         self.sorting.clear();
-        self.sorting.resize(points.len(), (0, 0));
+        self.sorting.resize(points.len(), Entry::default());
         self.measure(points);
         let this = (self.corner, self.extent);
         chunks(points.len())
             .zip(self.sorting.par_chunks_mut(crate::parallel::CHUNK))
             .for_each(|(range, sorting)| {
                 for (i, entry) in range.zip(sorting) {
-                    *entry = (key(coordinates(points[i], size) - this.0, this.1), i as u32);
+                    let at = coordinates(points[i], size) - this.0;
+                    *entry = Entry::new(key(at, this.1), i as u32);
                 }
             });
         self.sort_keys();
@@ -78,16 +99,16 @@ impl Cells {
         while shift < 64 && most >> shift > 0 {
             let digit = |key: u64| (key >> shift) as usize & ((1 << DIGIT) - 1);
             let mut counts = [0u32; 1 << DIGIT];
-            for (key, _) in &self.sorting {
-                counts[digit(*key)] += 1;
+            for entry in &self.sorting {
+                counts[digit(entry.key())] += 1;
             }
             let mut total = 0;
             for count in &mut counts {
                 total += std::mem::replace(count, total);
             }
-            self.other.resize(self.sorting.len(), (0, 0));
+            self.other.resize(self.sorting.len(), Entry::default());
             for entry in &self.sorting {
-                let place = &mut counts[digit(entry.0)];
+                let place = &mut counts[digit(entry.key())];
                 self.other[*place as usize] = *entry;
                 *place += 1;
             }
@@ -98,12 +119,14 @@ impl Cells {
 
     fn find_cells(&mut self) {
         self.order.clear();
-        self.order.extend(self.sorting.iter().map(|(_, i)| *i));
+        self.order
+            .extend(self.sorting.iter().map(|entry| entry.point));
         self.keys.clear();
         self.starts.clear();
-        for (place, (key, _)) in self.sorting.iter().enumerate() {
-            if self.keys.last() != Some(key) {
-                self.keys.push(*key);
+        for (place, entry) in self.sorting.iter().enumerate() {
+            let key = entry.key();
+            if self.keys.last() != Some(&key) {
+                self.keys.push(key);
                 self.starts.push(place as u32);
             }
         }

@@ -29,16 +29,17 @@ const FIXED_MEMORY: f64 = 50e6;
 pub fn estimate(scene: &Scene, cost: Cost, extra_bytes: usize, threads: usize) -> Estimate {
     let model = &scene.model;
     let duration = f64::from(scene.frames) / scene.fps;
-    let at_start: f64 = model
+    // Not `sum`: without terms that is minus zero, and would be shown so.
+    let at_start = model
         .fills
         .iter()
         .map(|fill| fill.shape.estimate_volume() / model.particle_volume())
-        .sum();
-    let arriving: f64 = model
+        .fold(0.0, |sum, count| sum + count);
+    let arriving = model
         .emitters
         .iter()
         .map(|emitter| emitter.rate * emitter.active.elapsed(duration))
-        .sum();
+        .fold(0.0, |sum, count| sum + count);
     let at_end = at_start + arriving;
     let mean = at_start + 0.5 * arriving;
     let steps = (duration * cost.steps_per_second.max(1.0 / scene.max_step))

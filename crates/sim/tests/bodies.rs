@@ -313,7 +313,7 @@ fn bodies_that_collide_in_free_space_keep_their_momentum() {
     );
     eprintln!("linear to {off:.1e}, angular to {turned:.1e}");
     assert!(off < 1e-5, "{off}");
-    assert!(turned < 1e-2, "{turned}");
+    assert!(turned < 3e-4, "{turned}");
 }
 
 /// A little of everything: a stack, a mesh terrain, a ladder of joints, a keyframed paddle, a ring.

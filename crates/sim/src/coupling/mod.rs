@@ -20,6 +20,7 @@
 //! body's motion.
 
 mod collider;
+mod floating;
 mod rigid;
 mod world;
 
@@ -71,6 +72,12 @@ impl Impulses {
         let (lever, momentum) = (point.as_dvec3() - self.centers[body], momentum.as_dvec3());
         self.sums[body].linear += momentum;
         self.sums[body].angular += lever.cross(momentum);
+    }
+
+    /// Notes that `body` took angular momentum [N m s] without a push.
+    #[inline]
+    pub fn turn(&mut self, body: usize, angular: Vec3) {
+        self.sums[body].angular += angular.as_dvec3();
     }
 
     /// Adds those of another chunk.

@@ -1,6 +1,7 @@
 //! Rapier's world: what it holds, how it is made from the model, and how it moves.
 
 use super::collider::{Moves, colliders, to_rapier, x_to};
+use super::floating::{self, Moving};
 use crate::body::{Body, Dynamic, Form, Joint, JointKind, Track};
 use crate::model::Model;
 use glam::{DMat3, DVec3, Quat, Vec3};
@@ -186,9 +187,59 @@ impl World {
             for (handle, track) in self.tracks(model) {
                 self.bodies[handle].set_next_kinematic_position(to_rapier(track.pose(time)));
             }
+            let before = self.moving(model);
             let turning = self.begin_turns(model, dt);
             self.step(work);
             self.end_turns(&turning);
+            self.keep_turning(model, &before);
+        }
+    }
+
+    /// Mass and motion of the dynamic bodies.
+    fn moving(&self, model: &Model) -> Vec<Moving> {
+        dynamic_bodies(model)
+            .map(|(index, dynamic)| Moving::of(dynamic, self.body(index)))
+            .collect()
+    }
+
+    /// Who touches or is tied to whom, by number among the dynamic bodies; `None` is all that is held.
+    fn links(&self, bodies: &[usize]) -> Vec<(Option<usize>, Option<usize>)> {
+        let number = |handle: Option<RigidBodyHandle>| {
+            let handle = handle?;
+            bodies
+                .iter()
+                .position(|body| self.handles[*body] == Some(handle))
+        };
+        let parent = |collider| number(self.colliders.get(collider).and_then(Collider::parent));
+        let touching = self.narrow_phase.contact_pairs();
+        let touching = touching
+            .filter(|pair| pair.has_any_active_contact())
+            .map(|pair| (parent(pair.collider1), parent(pair.collider2)));
+        let tied = self.joints.iter();
+        let tied =
+            tied.map(|(_, joint)| (number(Some(joint.body1())), number(Some(joint.body2()))));
+        touching.chain(tied).collect()
+    }
+
+    /// Gives what floats freely the angular momentum back that it had `before`.
+    fn keep_turning(&mut self, model: &Model, before: &[Moving]) {
+        let bodies: Vec<usize> = dynamic_bodies(model).map(|(index, _)| index).collect();
+        let groups = floating::groups(bodies.len(), self.links(&bodies).into_iter());
+        if groups.is_empty() {
+            return;
+        }
+        let after = self.moving(model);
+        for group in groups {
+            let pick = |all: &[Moving]| -> Vec<Moving> { group.iter().map(|i| all[*i]).collect() };
+            let turn = floating::restoring_turn(&pick(before), &pick(&after));
+            for (member, (velocity, spin)) in group.iter().zip(turn.into_iter().flatten()) {
+                let Some(handle) = self.handles[bodies[*member]] else {
+                    continue;
+                };
+                let body = &mut self.bodies[handle];
+                body.set_linvel(body.linvel() + velocity.as_vec3(), false);
+                body.set_angvel(body.angvel() + spin.as_vec3(), false);
+            }
         }
     }
 
@@ -275,7 +326,8 @@ struct Turn {
     spin: DVec3,
 }
 
-fn inertia_at(dynamic: &Dynamic, rotation: glam::DQuat) -> DMat3 {
+/// Inertia of a body turned by `rotation`, along the world's axes.
+pub(super) fn inertia_at(dynamic: &Dynamic, rotation: glam::DQuat) -> DMat3 {
     let turn = DMat3::from_quat(rotation);
     turn * dynamic.inertia * turn.transpose()
 }

@@ -40,7 +40,7 @@ impl Answer {
     }
 
     /// Makes particles at a body as compliant as all of them together make it: one sweep moves it by what they all give.
-    pub fn soften(&self, around: &Around<'_>, grains: &mut [Grain], volume: f32) {
+    pub fn soften(&self, around: &Around, grains: &mut [Grain], volume: f32) {
         let leans = |chunk: usize, grains: &[Grain]| -> Vec<(usize, usize, f32)> {
             let list = &around.lists[chunk];
             let lean = |k: usize| {
@@ -69,10 +69,10 @@ impl Answer {
     }
 
     /// The dynamic body that a particle touches, and how much it leans on it.
-    fn lean(&self, around: &Around<'_>, i: usize, k: usize) -> Option<(usize, Vec3A)> {
+    fn lean(&self, around: &Around, i: usize, k: usize) -> Option<(usize, Vec3A)> {
         let (mut body, mut lean) = (None, Vec3A::ZERO);
         for (b, factor) in around.lists[i / CHUNK].samples(k).iter() {
-            let sample = &around.samples[b];
+            let sample = &around.boundary.samples()[b];
             if self.bodies[sample.body as usize].inverse_mass > 0.0 {
                 body = Some(sample.body as usize);
                 lean += (around.x[i] - sample.position) * factor;

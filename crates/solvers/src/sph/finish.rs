@@ -2,7 +2,7 @@
 
 use super::boundary::Placed;
 use super::lists::{CHUNK, Near};
-use super::operator::Role;
+use super::operator::{Around, Role, Site};
 use super::sleep::Thresholds;
 use super::work::Work;
 use super::{QUIET, WORLD};
@@ -30,51 +30,34 @@ impl Work {
     /// Displacements [m] that take over-full places apart, into `free`. They never enter the velocity, and there is no
     /// friction in them.
     pub fn find_repairs(&mut self, spacing: f32) {
-        self.transfer
+        self.shown
             .par_iter_mut()
             .zip(&self.grains)
             .zip(&self.density)
             .with_min_len(CHUNK)
-            .for_each(|((transfer, grain), density)| {
+            .for_each(|((shown, grain), density)| {
+                // The pressure of the repair.
                 let push = REPAIR * (density - FULL).max(0.0) / grain.compliance;
-                *transfer = grain.correction.matrix() * -push;
+                shown.set_matrix(&(grain.correction.matrix() * -push));
             });
-        let Self {
-            x,
-            free,
-            lists,
-            boundary,
-            drifts,
-            transfer,
-            grains,
-            pressure,
-            ..
-        } = self;
-        let around = super::operator::Around {
-            x,
-            lists,
-            samples: boundary.samples(),
-            drifts,
-        };
-        let most = MOST_REPAIR * spacing;
-        let (x, lists) = (&*x, &*lists);
-        around.push((transfer, pressure, 1.0), grains, free, |i, grain, push| {
-            let near = lists[i / CHUNK].particles(i % CHUNK);
-            let repair = push * grain.lightness + part(x, i, near, CLOSE * spacing);
-            repair.clamp_length_max(most)
+        let (around, shown) = (&self.around, &self.shown);
+        around.for_each(&mut self.free, &mut self.grains, |site, free, grain| {
+            let push = around.push(site, shown, grain, 1.0);
+            let repair = push * grain.lightness + part(around, site, CLOSE * spacing);
+            *free = repair.clamp_length_max(MOST_REPAIR * spacing);
         });
     }
 }
 
-/// The displacement [m] that takes particle `i` out of pairs nearer than `close` [m].
-fn part(x: &[Vec3A], i: usize, near: Near<'_>, close: f32) -> Vec3A {
+/// The displacement [m] that takes a particle out of pairs nearer than `close` [m].
+fn part(around: &Around, site: Site<'_>, close: f32) -> Vec3A {
     let mut away = Vec3A::ZERO;
-    for (j, _) in near.iter() {
-        let way = x[i] - x[j];
+    for (j, _) in site.particles.iter() {
+        let way = site.here - around.x[j];
         let squared = way.length_squared();
         if squared < close * close {
             // Two in one place part along x, the later one forwards.
-            let side = if i > j { Vec3A::X } else { Vec3A::NEG_X };
+            let side = if site.i > j { Vec3A::X } else { Vec3A::NEG_X };
             let direction = way.try_normalize().unwrap_or(side);
             away += direction * (PART * (close - squared.sqrt()));
         }
@@ -120,16 +103,17 @@ impl Finish<'_> {
     /// Moves the particles by their velocities and repairs; `density` becomes how long each has been quiet.
     pub fn advance(&self, work: &mut Work, particles: &Particles, notes: &mut Vec<Notes>) {
         let Work {
-            x,
+            around,
             v,
             free,
             density,
-            lists,
-            boundary,
             grains,
             cells,
             ..
         } = work;
+        let Around {
+            x, lists, boundary, ..
+        } = around;
         let none = Impulses::new(self.solids);
         let quiets = particles.extra[QUIET].entries::<f32>();
         let own = (
@@ -159,7 +143,8 @@ impl Finish<'_> {
                     let speed = moved.velocity.length();
                     *quiet = self.thresholds.quiet(*quiet, speed, self.dt);
                     if grains[i].role == Role::Dozing && *quiet > 0.0 {
-                        *v = Vec3A::ZERO;
+                        // It stays, but what pulls at it adds up until it wakes: sleep is no strength.
+                        *v = Vec3A::from(moved.velocity) * self.thresholds.kept(self.dt);
                         continue;
                     }
                     notes.note(from, &moved, particles.mass[from]);
@@ -249,12 +234,13 @@ impl Finish<'_> {
                 |(position, velocity, places, pressure, normal, shear, rate, quiet)| {
                     for (k, place) in places.iter().enumerate() {
                         let Some(grain) = solved(*place) else {
+                            velocity[k] = Vec3::ZERO;
                             continue;
                         };
                         let i = *place as usize;
-                        position[k] = work.x[i].into();
+                        position[k] = work.around.x[i].into();
                         velocity[k] = work.v[i].into();
-                        pressure[k] = work.pressure[i];
+                        pressure[k] = work.shown[i].pressure();
                         normal[k] = grain.stress.diagonal.into();
                         shear[k] = grain.stress.off.into();
                         rate[k] = grain.gap;

@@ -7,12 +7,12 @@
 
 use super::boundary::Placed;
 use super::kernel::Kernel;
-use super::lists::{CHUNK, List};
-use super::operator::{Grain, Role};
+use super::operator::{Around, Grain, Role, Site};
+use super::shown::Shown;
 use super::tensor::Sym3;
 use super::work::Work;
+use crate::material::friction::yield_norm;
 use glam::{Mat3A, Vec3A};
-use rayon::prelude::*;
 
 /// Below this relative density particles meet one by one (Algorithm 1).
 const SPARSE: f32 = 0.6;
@@ -56,7 +56,7 @@ impl Prediction {
         }
     }
 
-    /// Solves for the velocities of `work`, whose `free` ones hold gravity; `transfer` becomes the stress.
+    /// Solves for the velocities of `work`, whose `free` ones hold gravity.
     pub fn solve(&self, work: &mut Work, iterations: u32) {
         self.begin(work);
         for _ in 0..iterations {
@@ -67,79 +67,60 @@ impl Prediction {
     }
 
     fn begin(&self, work: &mut Work) {
-        for (grain, pressure) in work.grains.iter_mut().zip(&mut work.pressure) {
+        for (grain, shown) in work.grains.iter_mut().zip(&mut work.shown) {
             grain.correction = Sym3::splat(1.0);
             // The sine of the angle, where the other scheme takes its tangent.
             grain.mu /= (1.0 + grain.mu * grain.mu).sqrt();
             if grain.role != Role::Asleep {
                 grain.stress = Sym3::default();
-                *pressure = 0.0;
+                shown.set_pressure(0.0);
             }
         }
-        work.update_transfer();
+        work.show_stress();
     }
 
     /// Velocities of the stresses there are (eq. 15).
     fn accelerate(&self, work: &mut Work) {
-        let Work {
-            x,
-            v,
-            free,
-            lists,
-            boundary,
-            transfer,
-            density,
-            grains,
-            ..
-        } = work;
-        let (x, free, samples) = (&*x, &*free, boundary.samples());
-        let (transfer, density) = (&*transfer, &*density);
-        v.par_chunks_mut(CHUNK)
-            .zip(grains.par_chunks(CHUNK))
-            .zip(&*lists)
-            .enumerate()
-            .for_each(|(chunk, ((v, grains), list))| {
-                for (k, (v, grain)) in v.iter_mut().zip(grains).enumerate() {
-                    let i = chunk * CHUNK + k;
-                    if grain.role == Role::Asleep {
-                        continue;
-                    }
-                    let pair = Pair {
-                        x,
-                        free,
-                        density,
-                        transfer,
-                    };
-                    let (mut push, mut jolt) = self.push_of_particles(i, (list, k), &pair);
-                    for (b, factor) in list.samples(k).iter() {
-                        push += self.push_of_sample(i, &samples[b], (factor, grain), &pair);
-                    }
-                    jolt += push * grain.lightness;
-                    *v = free[i] + jolt * self.dt;
-                }
-            });
+        let pairs = Pairs {
+            around: &work.around,
+            free: &work.free,
+            density: &work.density,
+            shown: &work.shown,
+        };
+        let around = pairs.around;
+        around.for_each(&mut work.v, &mut work.grains, |site, v, grain| {
+            let (mut push, mut jolt) = self.push_of_particles(site, grain, &pairs);
+            for (b, factor) in site.samples.iter() {
+                let sample = &around.boundary.samples()[b];
+                push += self.push_of_sample(site, sample, (factor, &*grain), &pairs);
+            }
+            jolt += push * grain.lightness;
+            *v = pairs.free[site.i] + jolt * self.dt;
+        });
     }
 
     /// Force per volume of the stresses, and acceleration of viscosity and of single meetings.
     fn push_of_particles(
         &self,
-        i: usize,
-        (list, k): (&List, usize),
-        pair: &Pair,
+        site: Site<'_>,
+        grain: &Grain,
+        pairs: &Pairs<'_>,
     ) -> (Vec3A, Vec3A) {
-        let (mut push, mut jolt) = (Vec3A::ZERO, Vec3A::ZERO);
-        for (j, factor) in list.particles(k).iter() {
-            let way = pair.x[i] - pair.x[j];
+        let i = site.i;
+        let mut push = pairs.shown[i].times(Vec3A::from(grain.lean));
+        let mut jolt = Vec3A::ZERO;
+        for (j, factor) in site.particles.iter() {
+            let way = site.here - pairs.around.x[j];
             let g = way * factor;
-            push += (pair.transfer[i] + pair.transfer[j]) * g;
-            let closing = (pair.free[i] - pair.free[j]).dot(way);
+            push += pairs.shown[j].times(g);
+            let closing = (pairs.free[i] - pairs.free[j]).dot(way);
             if closing >= 0.0 {
                 continue;
             }
             let squared = way.length_squared();
             let soft = squared + SOFTENING * self.kernel.support.powi(2);
             jolt += g * (self.viscous(VISCOSITY) * closing / soft);
-            let sparse = pair.density[i] < SPARSE || pair.density[j] < SPARSE;
+            let sparse = pairs.density[i].min(pairs.density[j]) < SPARSE;
             if sparse && squared < self.kernel.spacing.powi(2) {
                 jolt -= way * (0.5 * closing / (squared * self.dt));
             }
@@ -154,17 +135,16 @@ impl Prediction {
     /// Pressure, and of the two dissipative forces the larger (eqs. 17 to 21).
     fn push_of_sample(
         &self,
-        i: usize,
+        site: Site<'_>,
         sample: &Placed,
         (factor, grain): (f32, &Grain),
-        pair: &Pair,
+        pairs: &Pairs<'_>,
     ) -> Vec3A {
-        let way = pair.x[i] - sample.position;
+        let way = site.here - sample.position;
         let g = way * factor;
-        let sigma = Sym3::of(&pair.transfer[i]);
-        let pressure = sigma.trace() / 3.0;
-        let friction = sigma.deviator().matrix() * g;
-        let closing = (pair.free[i] - sample.velocity).dot(way).min(0.0);
+        let pressure = -pairs.shown[site.i].pressure();
+        let friction = grain.stress.matrix() * g;
+        let closing = (pairs.free[site.i] - sample.velocity).dot(way).min(0.0);
         let soft = way.length_squared() + SOFTENING * self.kernel.support.powi(2);
         let viscous = g
             * (self.viscous(WALL_VISCOSITY * sample.friction.min(1.0)) * closing
@@ -179,86 +159,51 @@ impl Prediction {
 
     /// Predicts density and strain rate, and corrects pressure and stress (eqs. 6, 8, 11, 13, 14).
     fn correct(&self, work: &mut Work) {
-        let Work {
-            x,
-            v,
-            lists,
-            boundary,
-            drifts,
-            transfer,
-            pressure,
-            density,
-            grains,
-            ..
-        } = work;
-        let around = super::operator::Around {
-            x,
-            lists,
-            samples: boundary.samples(),
-            drifts,
-        };
-        let (x, v, density, samples) = (&*x, &*v, &*density, boundary.samples());
-        transfer
-            .par_chunks_mut(CHUNK)
-            .zip(grains.par_chunks_mut(CHUNK))
-            .zip(pressure.par_chunks_mut(CHUNK))
-            .zip(&*lists)
-            .enumerate()
-            .for_each(|(chunk, (((transfer, grains), pressure), list))| {
-                for (k, grain) in grains.iter_mut().enumerate() {
-                    let i = chunk * CHUNK + k;
-                    if grain.role == Role::Asleep || density[i] < SPARSE {
-                        continue;
-                    }
-                    let predicted = self.predict_density(i, (list, k), (x, v), samples);
-                    let gradient = around.gradient(i, (list, k), grain, v);
-                    self.correct_one(grain, &mut pressure[k], predicted, &gradient);
-                    transfer[k] = grain.stress.plus(&Sym3::splat(-pressure[k])).matrix();
-                }
-            });
+        let (around, v, density) = (&work.around, &work.v, &work.density);
+        around.for_each(&mut work.shown, &mut work.grains, |site, shown, grain| {
+            if density[site.i] < SPARSE {
+                return;
+            }
+            let predicted = self.predict_density(site, around, v);
+            let gradient = around.gradient(site, grain, v);
+            self.correct_one(grain, shown, predicted, &gradient);
+        });
+        work.show_stress();
     }
 
-    fn predict_density(
-        &self,
-        i: usize,
-        (list, k): (&List, usize),
-        (x, v): (&[Vec3A], &[Vec3A]),
-        samples: &[Placed],
-    ) -> f32 {
-        let here = x[i] + v[i] * self.dt;
+    fn predict_density(&self, site: Site<'_>, around: &Around, v: &[Vec3A]) -> f32 {
+        let here = site.here + v[site.i] * self.dt;
         let mut sum = self.kernel.value(0.0);
-        for (j, _) in list.particles(k).iter() {
-            let other = x[j] + v[j] * self.dt;
+        for (j, _) in site.particles.iter() {
+            let other = around.x[j] + v[j] * self.dt;
             sum += self.kernel.value((here - other).length_squared());
         }
         let mut density = sum * self.kernel.volume;
-        for (b, _) in list.samples(k).iter() {
-            let sample = &samples[b];
+        for (b, _) in site.samples.iter() {
+            let sample = &around.boundary.samples()[b];
             let other = sample.position + sample.velocity * self.dt;
             density += sample.volume * self.kernel.value((here - other).length_squared());
         }
         density
     }
 
-    fn correct_one(&self, grain: &mut Grain, pressure: &mut f32, density: f32, gradient: &Mat3A) {
+    fn correct_one(&self, grain: &mut Grain, shown: &mut Shown, density: f32, gradient: &Mat3A) {
         let rest = 1.0 / grain.lightness;
-        *pressure += self.pressure_gain * rest * (density - 1.0).max(0.0);
+        let more = self.pressure_gain * rest * (density - 1.0).max(0.0);
+        shown.set_pressure(shown.pressure() + more);
         let rate = Sym3::of(gradient).deviator();
-        let stress = grain.stress.plus(&rate.scaled(self.stress_gain * rest));
-        let most = crate::material::friction::yield_norm(grain.mu, grain.cohesion, *pressure);
-        let norm = stress.norm();
-        grain.stress = if norm > most {
-            stress.scaled(most / norm)
-        } else {
-            stress
-        };
+        let most = yield_norm(grain.mu, grain.cohesion, shown.pressure());
+        grain.stress = grain
+            .stress
+            .plus(&rate.scaled(self.stress_gain * rest))
+            .within(most);
     }
 }
 
 /// What pairs of particles look up.
-struct Pair<'a> {
-    x: &'a [Vec3A],
+struct Pairs<'a> {
+    around: &'a Around,
     free: &'a [Vec3A],
     density: &'a [f32],
-    transfer: &'a [Mat3A],
+    shown: &'a [Shown],
 }

@@ -6,6 +6,7 @@
 
 use super::lists::CHUNK;
 use super::operator::{Grain, Role};
+use super::shown::Shown;
 use super::tensor::Sym3;
 use super::work::Work;
 use crate::material::friction::yield_norm;
@@ -27,184 +28,100 @@ pub enum Sweep {
 }
 
 impl Work {
-    /// σ L of each particle.
-    pub fn update_transfer(&mut self) {
-        self.transfer
+    /// Shows σ L of each particle.
+    pub fn show_stress(&mut self) {
+        self.shown
             .par_iter_mut()
             .zip(&self.grains)
-            .zip(&self.pressure)
             .with_min_len(CHUNK)
-            .for_each(|((transfer, grain), pressure)| {
-                *transfer = stress_transfer(grain, *pressure);
-            });
+            .for_each(|(shown, grain)| show_stress(shown, grain));
     }
 
     /// Velocities from the free ones and the stresses; `own` is a particle's weight in the mean pressure.
     pub fn move_by_stress(&mut self, dt: f32, own: f32) {
-        let Self {
-            x,
-            v,
-            free,
-            lists,
-            boundary,
-            drifts,
-            transfer,
-            grains,
-            pressure,
-            ..
-        } = self;
-        let around = super::operator::Around {
-            x,
-            lists,
-            samples: boundary.samples(),
-            drifts,
-        };
-        let free = &*free;
-        around.push((transfer, pressure, own), grains, v, |i, grain, push| {
-            free[i] + push * (dt * grain.lightness)
+        let (around, shown, free) = (&self.around, &self.shown, &self.free);
+        around.for_each(&mut self.v, &mut self.grains, |site, v, grain| {
+            let push = around.push(site, shown, grain, own);
+            *v = free[site.i] + push * (dt * grain.lightness);
         });
     }
 
-    /// Lets the stresses answer to the velocity gradient. `transfer` becomes what they do next or, after the last sweep,
-    /// the gradient itself.
+    /// Lets the stresses answer to the velocity gradient. What is shown becomes what they do next or, after the last
+    /// sweep, the gradient itself.
     pub fn relax(&mut self, dt: f32, sweep: Sweep) {
-        let Self {
-            x,
-            v,
-            lists,
-            boundary,
-            drifts,
-            transfer,
-            grains,
-            pressure,
-            ..
-        } = self;
-        let around = super::operator::Around {
-            x,
-            lists,
-            samples: boundary.samples(),
-            drifts,
-        };
-        let v = &*v;
-        transfer
-            .par_chunks_mut(CHUNK)
-            .zip(grains.par_chunks_mut(CHUNK))
-            .zip(pressure.par_chunks_mut(CHUNK))
-            .zip(&*lists)
-            .enumerate()
-            .for_each(|(chunk, (((transfer, grains), pressure), list))| {
-                for (k, grain) in grains.iter_mut().enumerate() {
-                    if grain.role == Role::Asleep {
-                        if sweep == Sweep::Last {
-                            transfer[k] = Mat3A::ZERO;
-                        }
-                        continue;
-                    }
-                    let gradient = around.gradient(chunk * CHUNK + k, (list, k), grain, v);
-                    answer(grain, &mut pressure[k], &gradient, dt);
-                    transfer[k] = match sweep {
-                        Sweep::Last => gradient,
-                        Sweep::Other => stress_transfer(grain, pressure[k]),
-                    };
+        let (around, v) = (&self.around, &self.v);
+        around.for_each(&mut self.shown, &mut self.grains, |site, shown, grain| {
+            let gradient = around.gradient(site, grain, v);
+            answer(grain, shown, &gradient, dt);
+            match sweep {
+                Sweep::Last => shown.set_matrix(&gradient),
+                Sweep::Other => show_stress(shown, grain),
+            }
+        });
+        if sweep == Sweep::Last {
+            self.still_sleepers();
+        }
+    }
+
+    /// Shows the velocity gradients of the solved velocities.
+    pub fn differentiate(&mut self) {
+        let (around, v) = (&self.around, &self.v);
+        around.for_each(&mut self.shown, &mut self.grains, |site, shown, grain| {
+            shown.set_matrix(&around.gradient(site, grain, v));
+        });
+        self.still_sleepers();
+    }
+
+    /// Those asleep have no gradient.
+    fn still_sleepers(&mut self) {
+        let own = self.shown.par_iter_mut().zip(&self.grains);
+        own.with_min_len(CHUNK).for_each(|(shown, grain)| {
+            if grain.role == Role::Asleep {
+                shown.set_matrix(&Mat3A::ZERO);
+            }
+        });
+    }
+
+    /// Takes out of the velocities what no gradient can see: differences between neighbours beyond a linear field.
+    /// `strength` is the part taken out, `drag` that of the whole difference per unit of viscosity. The gradients are
+    /// shown.
+    pub fn filter(&mut self, (strength, drag): (f32, f32), own: f32) {
+        let (around, shown, v) = (&self.around, &self.shown, &self.v);
+        around.for_each(&mut self.free, &mut self.grains, |site, smooth, _| {
+            let mine = &shown[site.i];
+            let mut rest = Vec3A::ZERO;
+            for (j, factor) in site.particles.iter() {
+                let (change, other) = (v[j] - v[site.i], &shown[j]);
+                if mine.pressure().min(other.pressure()) > 0.0 {
+                    let way = around.x[j] - site.here;
+                    let linear = (mine.times(way) + other.times(way)) * 0.5;
+                    rest -= (change - linear) * (factor * strength);
                 }
-            });
+                let wet = mine.viscosity().min(other.viscosity());
+                rest -= change * (factor * wet * drag);
+            }
+            *smooth = v[site.i] + rest / own;
+        });
+        std::mem::swap(&mut self.v, &mut self.free);
     }
 }
 
 #[inline]
-fn stress_transfer(grain: &Grain, pressure: f32) -> Mat3A {
-    let sigma = grain.stress.plus(&Sym3::splat(-pressure));
-    sigma.matrix() * grain.correction.matrix()
+fn show_stress(shown: &mut Shown, grain: &Grain) {
+    let sigma = grain.stress.plus(&Sym3::splat(-shown.pressure()));
+    shown.set_matrix(&(sigma.matrix() * grain.correction.matrix()));
 }
 
 /// One particle's stresses answer to its velocity gradient.
-fn answer(grain: &mut Grain, pressure: &mut f32, gradient: &Mat3A, dt: f32) {
+fn answer(grain: &mut Grain, shown: &mut Shown, gradient: &Mat3A, dt: f32) {
     let rate = Sym3::of(gradient);
     let closing = grain.gap - dt * rate.trace();
-    *pressure = (*pressure + PRESSURE * closing / (dt * dt * grain.compliance)).max(0.0);
+    let more = PRESSURE * closing / (dt * dt * grain.compliance);
+    shown.set_pressure((shown.pressure() + more).max(0.0));
     let gain = 3.0 * FRICTION / (dt * grain.compliance);
-    let stress = grain.stress.plus(&rate.deviator().scaled(gain));
-    let (norm, most) = (
-        stress.norm(),
-        yield_norm(grain.mu, grain.cohesion, grain.load),
-    );
-    grain.stress = if norm > most {
-        stress.scaled(most / norm)
-    } else {
-        stress
-    };
-}
-
-impl Work {
-    /// The velocity gradients of the solved velocities, into `transfer`.
-    pub fn differentiate(&mut self) {
-        let Self {
-            x,
-            v,
-            lists,
-            boundary,
-            drifts,
-            transfer,
-            grains,
-            ..
-        } = self;
-        let around = super::operator::Around {
-            x,
-            lists,
-            samples: boundary.samples(),
-            drifts,
-        };
-        let (v, grains) = (&*v, &*grains);
-        transfer
-            .par_chunks_mut(CHUNK)
-            .zip(&*lists)
-            .enumerate()
-            .for_each(|(chunk, (gradients, list))| {
-                for (k, gradient) in gradients.iter_mut().enumerate() {
-                    let i = chunk * CHUNK + k;
-                    *gradient = around.gradient(i, (list, k), &grains[i], v);
-                }
-            });
-    }
-
-    /// Takes out of the velocities what no gradient can see: differences between neighbours beyond a linear field.
-    /// `strength` is the part taken out, `drag` that of the whole difference per unit of viscosity; `transfer` holds the
-    /// gradients.
-    pub fn filter(&mut self, (strength, drag): (f32, f32), own: f32) {
-        let Self {
-            x,
-            v,
-            free,
-            lists,
-            transfer,
-            pressure,
-            grains,
-            ..
-        } = self;
-        let (x, v, gradients, pressure, grains) = (&*x, &*v, &*transfer, &*pressure, &*grains);
-        free.par_chunks_mut(CHUNK)
-            .zip(&*lists)
-            .enumerate()
-            .for_each(|(chunk, (free, list))| {
-                for (k, smooth) in free.iter_mut().enumerate() {
-                    let i = chunk * CHUNK + k;
-                    *smooth = v[i];
-                    if grains[i].role == Role::Asleep {
-                        continue;
-                    }
-                    let mut rest = Vec3A::ZERO;
-                    for (j, factor) in list.particles(k).iter() {
-                        let change = v[j] - v[i];
-                        if pressure[i] > 0.0 && pressure[j] > 0.0 {
-                            let mean = (gradients[i] + gradients[j]) * 0.5;
-                            rest -= (change - mean * (x[j] - x[i])) * (factor * strength);
-                        }
-                        let wet = grains[i].viscosity.min(grains[j].viscosity);
-                        rest -= change * (factor * wet * drag);
-                    }
-                    *smooth += rest / own;
-                }
-            });
-        std::mem::swap(&mut self.v, &mut self.free);
-    }
+    let most = yield_norm(grain.mu, grain.cohesion, grain.load);
+    grain.stress = grain
+        .stress
+        .plus(&rate.deviator().scaled(gain))
+        .within(most);
 }

@@ -1,5 +1,7 @@
 //! The cubic spline (Monaghan 1992) with a support of two spacings, and the volume that makes a lattice exactly full.
 
+use wide::f32x4;
+
 /// The support over the spacing.
 pub const SUPPORT: f32 = 2.0;
 /// Pairs further apart than this many spacings are left out: the kernel has a thousandth of its weight there, and the
@@ -46,29 +48,25 @@ impl Kernel {
     }
 
     /// Its value [1/m³] at a squared distance [m²].
-    #[inline]
     pub fn value(&self, squared: f32) -> f32 {
-        self.both(squared).0
+        self.lanes(f32x4::splat(squared)).0.to_array()[0]
     }
 
     /// Its slope over the distance [1/m⁵]; times the way from the other particle it is the gradient.
-    #[inline]
     pub fn slope(&self, squared: f32) -> f32 {
-        self.both(squared).1
+        self.lanes(f32x4::splat(squared)).1.to_array()[0]
     }
 
-    /// Value and slope together.
+    /// Value and slope at four distances.
     #[inline]
-    pub fn both(&self, squared: f32) -> (f32, f32) {
+    pub fn lanes(&self, squared: f32x4) -> (f32x4, f32x4) {
         let q = squared.sqrt() * self.inverse;
-        let far = (2.0 - q).max(0.0);
-        let (value, slope) = if q < 1.0 {
-            (1.0 + q * q * (0.75 * q - 1.5), 2.25 * q - 3.0)
-        } else {
-            (0.25 * far * far * far, -0.75 * far * far / q)
-        };
+        let far = (2.0 - q).max(f32x4::ZERO);
+        let near = q.simd_lt(f32x4::ONE);
+        let value = near.select(1.0 + q * q * (0.75 * q - 1.5), 0.25 * far * far * far);
+        let slope = near.select(2.25 * q - 3.0, -0.75 * far * far / q);
         let steepness = self.scale * self.inverse * self.inverse;
-        (self.scale * value, steepness * slope)
+        (value * self.scale, slope * steepness)
     }
 }
 

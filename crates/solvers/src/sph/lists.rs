@@ -2,10 +2,12 @@
 
 use super::boundary::Boundary;
 use super::kernel::Kernel;
+use super::operator::{Grain, Moments};
 use barchan_base::cells::{Cells, Cursor};
 use glam::{IVec3, Vec3A};
 use rayon::prelude::*;
 use std::ops::Range;
+use wide::f32x4;
 
 /// Particles in one list, and in one piece of every loop.
 pub const CHUNK: usize = 512;
@@ -18,7 +20,6 @@ pub struct List {
     near: Vec<u32>,
     /// Slope of the kernel over the distance, times the neighbour's volume [1/m²].
     factor: Vec<f32>,
-    found: Found,
 }
 
 /// A stretch of neighbours: indices and factors.
@@ -65,133 +66,135 @@ impl List {
         self.stretch(self.ends[k][0] as usize..self.ends[k][1] as usize)
     }
 
-    /// Finds the neighbours of the particles in `range`, and their relative densities.
-    fn fill(&mut self, range: Range<usize>, search: &Search, densities: &mut [f32]) {
+    fn clear(&mut self) {
         self.ends.clear();
         self.near.clear();
         self.factor.clear();
-        let found = &mut self.found;
-        let mut cursors = (Cursor::default(), Cursor::default());
-        let mut place = range.start;
-        while place < range.end {
-            let cell = search.cells.cell_of(place);
-            let at = search.cells.coordinates(cell);
-            let around = search.around(at, &mut cursors);
-            let end = search.cells.places(cell).end.min(range.end);
-            for i in place..end {
-                found.search(i, search, &around);
-                self.near.extend_from_slice(&found.near[..found.count]);
-                let ends = [found.count - found.among, 0].map(|after| self.near.len() - after);
-                self.ends.push(ends.map(|end| end as u32));
-                densities[i - range.start] = found.weigh(search);
-                self.factor.extend_from_slice(&found.factor[..found.count]);
-            }
-            place = end;
-        }
-        give_back(&mut self.near);
-        give_back(&mut self.factor);
     }
-}
 
-/// Lets go of memory far beyond what a list needs; growing doubles it.
-fn give_back<T>(list: &mut Vec<T>) {
-    if list.capacity() > list.len() + list.len() / 4 {
-        list.shrink_to(list.len() + list.len() / 10);
+    fn add(&mut self, particles: &Found, samples: &Found) {
+        let ends = [particles, samples].map(|found| {
+            self.near.extend_from_slice(&found.near[..found.count]);
+            self.factor.extend_from_slice(&found.factor[..found.count]);
+            self.near.len() as u32
+        });
+        self.ends.push(ends);
+    }
+
+    /// Lets go of memory far beyond what is needed; growing doubles it.
+    fn give_back(&mut self) {
+        let len = self.near.len();
+        if self.near.capacity() > len + len / 8 {
+            self.near.shrink_to(len + len / 32);
+            self.factor.shrink_to(len + len / 32);
+        }
     }
 }
 
 /// Candidates looked at in one go.
 const BATCH: usize = 64;
+/// Numbers worked on side by side.
+const LANES: usize = 4;
 
-/// The neighbours of one particle while they are searched.
+/// The neighbours of one particle while they are searched. Columns end in entries out of the kernel's reach, to a
+/// multiple of the lanes.
 #[derive(Default)]
 struct Found {
     near: Vec<u32>,
-    squared: Vec<f32>,
-    value: Vec<f32>,
+    /// From the neighbour to the particle, axis by axis [m].
+    way: [Vec<f32>; 3],
+    /// The neighbour's volume over that of a particle.
+    share: Vec<f32>,
     factor: Vec<f32>,
-    /// How many are particles, and how many there are.
-    among: usize,
     count: usize,
 }
 
 impl Found {
-    fn search(&mut self, i: usize, search: &Search, (particles, samples): &Around) {
-        let most: usize = particles.iter().chain(samples).map(Range::len).sum();
-        if self.near.len() < most {
-            for floats in [&mut self.squared, &mut self.value, &mut self.factor] {
-                floats.resize(most, 0.0);
-            }
-            self.near.resize(most, 0);
-        }
-        let here = search.x[i];
-        let reach = search.kernel.reach * search.kernel.reach;
+    /// Makes room for `most` neighbours, and forgets those there were.
+    fn begin(&mut self, most: usize) {
         self.count = 0;
-        for stretch in particles {
-            for begin in stretch.clone().step_by(BATCH) {
-                let batch = begin..(begin + BATCH).min(stretch.end);
-                self.take(batch, i, here, (search.axes, reach));
-            }
-        }
-        self.among = self.count;
-        let placed = search.boundary.samples();
-        for stretch in samples {
-            for (j, sample) in stretch.clone().zip(&placed[stretch.clone()]) {
-                let squared = (here - sample.position).length_squared();
-                self.near[self.count] = j as u32;
-                self.squared[self.count] = squared;
-                self.count += usize::from(squared < reach);
+        let most = most + BATCH;
+        if self.near.len() < most {
+            self.near.resize(most, 0);
+            let [x, y, z] = &mut self.way;
+            for floats in [x, y, z, &mut self.share, &mut self.factor] {
+                floats.resize(most, 1.0);
             }
         }
     }
 
-    /// Takes the near ones of a batch of particles; written so that distances are measured side by side and a miss is
-    /// overwritten by the next.
+    /// Takes the near ones of a batch of particles, all but `i` itself.
     #[inline]
     fn take(
         &mut self,
         batch: Range<usize>,
         i: usize,
-        here: Vec3A,
+        here: [f32; 3],
         (axes, reach): (&[Vec<f32>; 3], f32),
     ) {
-        let mut squared = [0.0f32; BATCH];
-        let [xs, ys, zs] = axes.each_ref().map(|axis| &axis[batch.clone()]);
-        for (((squared, x), y), z) in squared.iter_mut().zip(xs).zip(ys).zip(zs) {
-            let (x, y, z) = (x - here.x, y - here.y, z - here.z);
-            *squared = x * x + y * y + z * z;
+        let [x, y, z] = axes.each_ref().map(|axis| &axis[batch.start..]);
+        let [hx, hy, hz] = here.map(f32x4::splat);
+        let reach = f32x4::splat(reach);
+        let mut hits = 0u64;
+        for first in (0..batch.len()).step_by(LANES) {
+            let (x, y, z) = (
+                hx - lanes(x, first),
+                hy - lanes(y, first),
+                hz - lanes(z, first),
+            );
+            let near = (x * x + y * y + z * z).simd_lt(reach);
+            hits |= u64::from(near.to_bitmask()) << first;
         }
-        let room = batch.len();
-        let (near, kept) = (
-            &mut self.near[self.count..self.count + room],
-            &mut self.squared[self.count..self.count + room],
-        );
-        let mut count = 0;
-        for (j, squared) in batch.zip(squared) {
-            near[count] = j as u32;
-            kept[count] = squared;
-            count += usize::from(squared < reach && j != i);
+        // What lies behind the batch is not its own.
+        hits &= u64::MAX >> (BATCH - batch.len());
+        if batch.contains(&i) {
+            hits &= !(1 << (i - batch.start));
         }
-        self.count += count;
+        while hits != 0 {
+            let j = hits.trailing_zeros() as usize;
+            self.push(
+                batch.start + j,
+                [here[0] - x[j], here[1] - y[j], here[2] - z[j]],
+            );
+            hits &= hits - 1;
+        }
     }
 
-    /// Finds the factors; returns the relative density.
-    fn weigh(&mut self, search: &Search) -> f32 {
-        let kernel = &search.kernel;
-        let pairs = self.value.iter_mut().zip(&mut self.factor);
-        for ((value, factor), squared) in pairs.zip(&self.squared[..self.count]) {
-            let (height, slope) = kernel.both(*squared);
-            *value = height * kernel.volume;
-            *factor = slope * kernel.volume;
+    #[inline]
+    fn push(&mut self, j: usize, way: [f32; 3]) {
+        self.near[self.count] = j as u32;
+        for (column, way) in self.way.iter_mut().zip(way) {
+            column[self.count] = way;
         }
-        let placed = search.boundary.samples();
-        for k in self.among..self.count {
-            let share = placed[self.near[k] as usize].volume / kernel.volume;
-            self.value[k] *= share;
-            self.factor[k] *= share;
-        }
-        self.value[..self.count].iter().sum::<f32>() + kernel.value(0.0) * kernel.volume
+        self.count += 1;
     }
+
+    /// Finds the factors, and adds to the moments of the particle whose neighbours these are.
+    fn weigh(&mut self, kernel: &Kernel, sums: &mut Moments) {
+        let end = self.count.next_multiple_of(LANES);
+        for (axis, column) in self.way.iter_mut().enumerate() {
+            let beyond = if axis == 0 { 2.0 * kernel.support } else { 0.0 };
+            column[self.count..end].fill(beyond);
+        }
+        let volume = f32x4::splat(kernel.volume);
+        for first in (0..end).step_by(LANES) {
+            let way = self.way.each_ref().map(|column| lanes(column, first));
+            let [x, y, z] = way;
+            let (value, slope) = kernel.lanes(x * x + y * y + z * z);
+            let share = lanes(&self.share, first) * volume;
+            let factor = slope * share;
+            self.factor[first..first + LANES].copy_from_slice(&factor.to_array());
+            sums.add(way, value * share, factor);
+        }
+    }
+}
+
+#[inline]
+fn lanes(column: &[f32], first: usize) -> f32x4 {
+    let four: [f32; LANES] = column[first..first + LANES]
+        .try_into()
+        .expect("a slice of four");
+    f32x4::new(four)
 }
 
 type Around = ([Range<usize>; 9], [Range<usize>; 9]);
@@ -200,14 +203,23 @@ type Around = ([Range<usize>; 9], [Range<usize>; 9]);
 pub struct Search<'a> {
     /// The particles, sorted.
     pub cells: &'a Cells,
-    /// Their places, in the order of the cells.
-    pub x: &'a [Vec3A],
-    /// The same, axis by axis.
+    /// Their places, in the order of the cells, axis by axis. They end in [`PAD`] that are nowhere.
     pub axes: &'a [Vec<f32>; 3],
     /// The bodies.
     pub boundary: &'a Boundary,
     /// The kernel; its reach is the edge of the cells.
     pub kernel: Kernel,
+}
+
+/// Entries behind the last particle's, so that lanes may be read beyond it.
+pub const PAD: usize = LANES;
+
+/// Where a chunk's neighbours are collected.
+#[derive(Default)]
+struct Scratch {
+    particles: Found,
+    samples: Found,
+    cursors: (Cursor, Cursor),
 }
 
 impl Search<'_> {
@@ -219,18 +231,92 @@ impl Search<'_> {
         )
     }
 
-    /// Fills the lists of all particles, and their relative densities.
-    pub fn fill(&self, lists: &mut Vec<List>, densities: &mut Vec<f32>) {
-        let count = self.x.len();
-        densities.resize(count, 0.0);
-        lists.resize_with(count.div_ceil(CHUNK), List::default);
+    /// Fills the lists of all particles, and measures what only depends on places: their densities, and what
+    /// [`Grain::measure`] notes.
+    pub fn fill(&self, lists: &mut Vec<List>, densities: &mut [f32], grains: &mut [Grain]) {
+        lists.resize_with(grains.len().div_ceil(CHUNK), List::default);
         lists
             .par_iter_mut()
             .zip(densities.par_chunks_mut(CHUNK))
+            .zip(grains.par_chunks_mut(CHUNK))
             .enumerate()
-            .for_each(|(chunk, (list, densities))| {
-                let first = chunk * CHUNK;
-                list.fill(first..first + densities.len(), self, densities);
-            });
+            .for_each_init(
+                Scratch::default,
+                |scratch, (chunk, ((list, densities), grains))| {
+                    scratch.cursors = Default::default();
+                    self.fill_one(chunk * CHUNK, list, (densities, grains), scratch);
+                },
+            );
+    }
+
+    /// Fills the list of the particles from `first` on.
+    fn fill_one(
+        &self,
+        first: usize,
+        list: &mut List,
+        (densities, grains): (&mut [f32], &mut [Grain]),
+        scratch: &mut Scratch,
+    ) {
+        list.clear();
+        let end = first + grains.len();
+        let mut place = first;
+        while place < end {
+            let cell = self.cells.cell_of(place);
+            let at = self.cells.coordinates(cell);
+            let around = self.around(at, &mut scratch.cursors);
+            let last = self.cells.places(cell).end.min(end);
+            for i in place..last {
+                self.find(i, at, &around, scratch);
+                let mut sums = Moments::default();
+                scratch.particles.weigh(&self.kernel, &mut sums);
+                let alone = sums.clone();
+                scratch.samples.weigh(&self.kernel, &mut sums);
+                densities[i - first] = sums.density() + self.kernel.value(0.0) * self.kernel.volume;
+                grains[i - first].measure(&alone, &sums);
+                list.add(&scratch.particles, &scratch.samples);
+            }
+            place = last;
+        }
+        list.give_back();
+    }
+
+    /// Finds the neighbours of particle `i` in the cell at `at`.
+    fn find(&self, i: usize, at: IVec3, (particles, samples): &Around, scratch: &mut Scratch) {
+        let here = self.axes.each_ref().map(|axis| axis[i]);
+        let reach = self.kernel.reach * self.kernel.reach;
+        let found = &mut scratch.particles;
+        found.begin(particles.iter().map(Range::len).sum());
+        for (row, stretch) in particles.iter().enumerate() {
+            if self.is_far(row, at, here) {
+                continue;
+            }
+            for begin in stretch.clone().step_by(BATCH) {
+                let batch = begin..(begin + BATCH).min(stretch.end);
+                found.take(batch, i, here, (self.axes, reach));
+            }
+        }
+        let found = &mut scratch.samples;
+        found.begin(samples.iter().map(Range::len).sum());
+        let placed = self.boundary.samples();
+        let here = Vec3A::from_array(here);
+        for j in samples.iter().cloned().flatten() {
+            let way = here - placed[j].position;
+            if way.length_squared() < reach {
+                found.share[found.count] = placed[j].volume / self.kernel.volume;
+                found.push(j, way.to_array());
+            }
+        }
+    }
+
+    /// True where a row of cells is out of reach of a place in the cell at `at`; rows are numbered as by [`Cells::rows`].
+    fn is_far(&self, row: usize, at: IVec3, here: [f32; 3]) -> bool {
+        /// More than one, for rounding.
+        const FAR: f32 = 1.05;
+        let beside = |side: usize, axis: usize| {
+            let within = here[axis] / self.kernel.reach - at[axis] as f32;
+            [within, 0.0, 1.0 - within][side].max(0.0)
+        };
+        let (y, z) = (beside(row % 3, 1), beside(row / 3, 2));
+        y * y + z * z > FAR
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! A step, in order:
 //!
-//! 1. sort the particles into cells, leave out those that sleep, place the boundary samples, find neighbours;
-//! 2. measure density and the corrected gradient;
+//! 1. sort the particles into cells, leave out those that sleep, place the boundary samples;
+//! 2. find neighbours, measure density and the corrected gradient;
 //! 3. sweep: move by the stresses, let the stresses answer to the velocity gradient;
 //! 4. filter the velocities, repair the volume by displacement, move, stop at bodies.
 //!
@@ -18,6 +18,7 @@ mod implicit;
 mod kernel;
 mod lists;
 mod operator;
+mod shown;
 mod sleep;
 mod tensor;
 mod work;
@@ -113,11 +114,15 @@ impl Solver for Sph {
         work.cells.sort(&particles.position, kernel.reach);
         let soaking = Soaking::at(model, clock.time());
         if work.let_sleep(particles, (solids, &soaking), &kernel) {
+            particles
+                .velocity
+                .par_iter_mut()
+                .for_each(|velocity| *velocity = Vec3::ZERO);
             return Ok(all_asleep(solids));
         }
         work.gather(particles, &Law::of(model, self.settings.law, &kernel));
         work.assign_roles(particles);
-        work.boundary.place(solids, &work.cells, &kernel);
+        work.around.boundary.place(solids, &work.cells, &kernel);
         work.search(kernel);
         let impulses = self.solve(model, dt as f32, &kernel, solids);
         let finish = Finish {
@@ -172,8 +177,8 @@ impl Sph {
             }
         }
         let impulses = work
-            .around()
-            .reactions(&work.transfer, &work.grains, share, &none);
+            .around
+            .reactions(&work.shown, &work.grains, share, &none);
         // The last answer of the stresses is for the next step; its gradient is that of the final velocities.
         match self.settings.scheme {
             SphScheme::Ihmsen => work.differentiate(),
@@ -222,11 +227,8 @@ fn all_asleep(solids: &Solids) -> StepReport {
 }
 
 impl Work {
-    /// Density, corrected gradient, and velocities before pressure and friction.
+    /// Velocities before pressure and friction, and the stresses to begin with.
     fn prepare(&mut self, gravity: Vec3, dt: f32) {
-        let mut grains = std::mem::take(&mut self.grains);
-        self.around().measure(&mut grains);
-        self.grains = grains;
         let kick = Vec3A::from(gravity) * dt;
         (&mut self.grains, &mut self.free, &self.v, &self.density)
             .into_par_iter()
@@ -238,25 +240,24 @@ impl Work {
                     _ => *v + kick,
                 };
             });
-        self.update_transfer();
+        self.show_stress();
     }
 
     /// Makes room in the particles' compliance for that of the bodies.
     fn soften(&mut self, answer: Option<&Answer>, volume: f32) {
-        self.drifts.clear();
+        self.around.drifts.clear();
         if let Some(answer) = answer {
-            let mut grains = std::mem::take(&mut self.grains);
-            answer.soften(&self.around(), &mut grains, volume);
-            self.grains = grains;
+            answer.soften(&self.around, &mut self.grains, volume);
         }
     }
 
     /// Moves the bodies as the stresses there are would.
     fn let_bodies_answer(&mut self, answer: Option<&Answer>, share: (f32, f32), none: &Impulses) {
         if let Some(answer) = answer {
-            let around = self.around();
-            let impulses = around.reactions(&self.transfer, &self.grains, share, none);
-            answer.update(impulses, &mut self.drifts);
+            let impulses = self
+                .around
+                .reactions(&self.shown, &self.grains, share, none);
+            answer.update(impulses, &mut self.around.drifts);
         }
     }
 
@@ -264,14 +265,15 @@ impl Work {
     fn note_shear(&mut self, dt: f32) {
         self.grains
             .par_iter_mut()
-            .zip(&self.transfer)
+            .zip(&self.shown)
             .with_min_len(lists::CHUNK)
-            .for_each(|(grain, gradient)| {
+            .for_each(|(grain, shown)| {
                 if grain.role == Role::Asleep {
                     return;
                 }
-                grain.stress = grain.stress.spun(&(*gradient * dt));
-                let rate = tensor::Sym3::of(gradient).deviator();
+                let gradient = shown.matrix();
+                grain.stress = grain.stress.spun(&(gradient * dt));
+                let rate = tensor::Sym3::of(&gradient).deviator();
                 // The gap is no longer needed.
                 grain.gap = std::f32::consts::SQRT_2 * rate.norm();
             });

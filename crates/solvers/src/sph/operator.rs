@@ -10,12 +10,15 @@
 //! surface, forces are equal and opposite, and a rigid turn costs nothing. A wall that does not grip is seen through
 //! P = n n^T + grip (1 − n n^T), in both.
 
-use super::boundary::Placed;
-use super::lists::{CHUNK, List};
+use super::boundary::{Boundary, Placed};
+use super::lists::{CHUNK, List, Near};
+use super::shown::Shown;
 use super::tensor::Sym3;
 use barchan_sim::coupling::Impulses;
+use glam::swizzles::Vec3Swizzles;
 use glam::{Mat3A, Vec3A};
 use rayon::prelude::*;
+use wide::f32x4;
 
 /// A moment matrix is inverted where its trace and its determinant are at least this; three and one are full.
 const LEAST_TRACE: f32 = 0.6;
@@ -46,6 +49,8 @@ pub struct Grain {
     pub correction: Sym3,
     /// Σ V g over the particles around [1/m].
     pub lean: [f32; 3],
+    /// Σ V |g| over the distance, over the same [1/m²].
+    pub weight: f32,
     /// What a unit of pressure does to the divergence within a unit of time [m³/kg/m²].
     pub compliance: f32,
     /// How much closer it may come before it is full, negative or zero.
@@ -58,8 +63,6 @@ pub struct Grain {
     pub mu: f32,
     /// Cohesion [Pa].
     pub cohesion: f32,
-    /// Artificial viscosity.
-    pub viscosity: f32,
     /// Inverse of the density [m³/kg].
     pub lightness: f32,
     /// How well the bodies that it touches hold it.
@@ -103,16 +106,29 @@ pub struct Drift {
 }
 
 /// What all particles share during a sweep.
-#[derive(Clone, Copy)]
-pub struct Around<'a> {
+#[derive(Default)]
+pub struct Around {
     /// Places.
-    pub x: &'a [Vec3A],
+    pub x: Vec<Vec3A>,
     /// Neighbours.
-    pub lists: &'a [List],
-    /// Boundary samples.
-    pub samples: &'a [Placed],
+    pub lists: Vec<List>,
+    /// The bodies.
+    pub boundary: Boundary,
     /// Change of each body's velocity.
-    pub drifts: &'a [Drift],
+    pub drifts: Vec<Drift>,
+}
+
+/// One particle of a sweep, and who is near.
+#[derive(Clone, Copy)]
+pub struct Site<'a> {
+    /// Which.
+    pub i: usize,
+    /// Where.
+    pub here: Vec3A,
+    /// Particles around.
+    pub particles: Near<'a>,
+    /// Boundary samples around.
+    pub samples: Near<'a>,
 }
 
 impl Placed {
@@ -140,98 +156,138 @@ fn outer(a: Vec3A, b: Vec3A) -> Mat3A {
     Mat3A::from_cols(a * b.x, a * b.y, a * b.z)
 }
 
-impl Around<'_> {
-    /// L, the lean and the compliance of each particle.
-    pub fn measure(&self, grains: &mut [Grain]) {
-        grains
-            .par_chunks_mut(CHUNK)
-            .zip(self.lists)
-            .enumerate()
-            .for_each(|(chunk, (grains, list))| {
-                for (k, grain) in grains.iter_mut().enumerate() {
-                    self.measure_one(chunk * CHUNK + k, (list, k), grain);
-                }
-            });
+/// Sums over the neighbours of one particle, four of them at a time.
+#[derive(Clone, Debug, Default)]
+pub struct Moments {
+    density: f32x4,
+    factor: f32x4,
+    lean: [f32x4; 3],
+    /// Σ V (x_j − x_i) g^T, and Σ V² g g^T: xx, yy, zz, yz, xz, xy.
+    moment: [f32x4; 6],
+    squares: [f32x4; 6],
+}
+
+/// Axes of the six numbers of a symmetric tensor.
+const AXES: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)];
+
+impl Moments {
+    /// Adds four neighbours: the ways from them, their parts of the density, and their factors.
+    #[inline]
+    pub fn add(&mut self, way: [f32x4; 3], density: f32x4, factor: f32x4) {
+        self.density += density;
+        self.factor += factor;
+        let g = way.map(|way| way * factor);
+        for (sum, g) in self.lean.iter_mut().zip(g) {
+            *sum += g;
+        }
+        let sums = self.moment.iter_mut().zip(&mut self.squares);
+        for ((moment, square), (a, b)) in sums.zip(AXES) {
+            let product = g[a] * way[b];
+            *moment -= product;
+            *square += product * factor;
+        }
     }
 
-    fn measure_one(&self, i: usize, (list, k): (&List, usize), grain: &mut Grain) {
-        let here = self.x[i];
-        let (mut moment, mut squares) = (Mat3A::ZERO, Mat3A::ZERO);
-        let (mut lean, mut all) = (Vec3A::ZERO, Vec3A::ZERO);
-        for (j, factor) in list.particles(k).iter() {
-            let way = here - self.x[j];
-            let g = way * factor;
-            moment -= outer(way, g);
-            squares += outer(g, g);
-            lean += g;
-        }
-        for (b, factor) in list.samples(k).iter() {
-            let way = here - self.samples[b].position;
-            moment -= outer(way, way * factor);
-            all += way * factor;
-        }
-        all += lean;
-        let correction = invert(&Sym3::of(&moment));
-        let l = correction.matrix();
-        grain.correction = correction;
-        grain.lean = lean.into();
-        let resistance = Sym3::of(&(l * squares * l)).trace() + (l * all).length_squared();
+    /// The neighbours' part of the relative density.
+    pub fn density(&self) -> f32 {
+        self.density.reduce_add()
+    }
+
+    fn lean(&self) -> [f32; 3] {
+        self.lean.map(f32x4::reduce_add)
+    }
+}
+
+fn tensor(sums: &[f32x4; 6]) -> Sym3 {
+    let [xx, yy, zz, yz, xz, xy] = sums.map(f32x4::reduce_add);
+    Sym3 {
+        diagonal: [xx, yy, zz],
+        off: [yz, xz, xy],
+    }
+}
+
+impl Grain {
+    /// Notes L, the lean, the weight and the compliance; `particles` are the sums over the particles around, `all` those
+    /// with the boundary samples.
+    pub fn measure(&mut self, particles: &Moments, all: &Moments) {
+        self.correction = invert(&tensor(&all.moment));
+        let l = self.correction.matrix();
+        self.lean = particles.lean();
+        self.weight = -particles.factor.reduce_add();
+        let squares = tensor(&particles.squares).matrix();
+        let along = l * Vec3A::from_array(all.lean());
+        let resistance = Sym3::of(&(l * squares * l)).trace() + along.length_squared();
         // Alone, nothing resists; the least keeps what is divided by it finite.
-        grain.compliance = resistance.max(LEAST_RESISTANCE) * grain.lightness;
+        self.compliance = resistance.max(LEAST_RESISTANCE) * self.lightness;
     }
+}
 
-    /// The forces per volume of `transfer` = σ L on each particle that is solved for, made into velocities by `take`.
-    /// On the way it finds the mean pressure around each particle and how well walls hold it.
-    pub fn push(
+impl Around {
+    /// Gives each particle that is not asleep to `visit`, with its entry of `own` and its grain.
+    pub fn for_each<T: Send>(
         &self,
-        (transfer, pressures, own_weight): (&[Mat3A], &[f32], f32),
+        own: &mut [T],
         grains: &mut [Grain],
-        velocities: &mut [Vec3A],
-        take: impl Fn(usize, &Grain, Vec3A) -> Vec3A + Sync,
+        visit: impl Fn(Site<'_>, &mut T, &mut Grain) + Sync,
     ) {
-        velocities
-            .par_chunks_mut(CHUNK)
+        own.par_chunks_mut(CHUNK)
             .zip(grains.par_chunks_mut(CHUNK))
-            .zip(self.lists)
+            .zip(&self.lists)
             .enumerate()
-            .for_each(|(chunk, ((velocities, grains), list))| {
-                for (k, (velocity, grain)) in velocities.iter_mut().zip(grains).enumerate() {
-                    if grain.role == Role::Asleep {
-                        continue;
+            .for_each(|(chunk, ((own, grains), list))| {
+                for (k, (own, grain)) in own.iter_mut().zip(grains).enumerate() {
+                    if grain.role != Role::Asleep {
+                        visit(self.site(chunk, k, list), own, grain);
                     }
-                    let i = chunk * CHUNK + k;
-                    let (here, own) = (self.x[i], &transfer[i]);
-                    let mut push = *own * Vec3A::from(grain.lean);
-                    let (mut load, mut weight) = (own_weight * pressures[i], own_weight);
-                    for (j, factor) in list.particles(k).iter() {
-                        push += transfer[j] * ((here - self.x[j]) * factor);
-                        load -= factor * pressures[j];
-                        weight -= factor;
-                    }
-                    grain.load = load / weight;
-                    if !list.samples(k).is_empty() {
-                        // Next to a wall the first row carries more than the second: its own load counts.
-                        grain.load = pressures[i];
-                        grain.hold = self.hold(i, (list, k), own);
-                        push += self.push_of_walls(i, (list, k), own, &grain.hold);
-                    }
-                    *velocity = take(i, grain, push);
                 }
             });
     }
 
-    /// How well bodies hold particle `i`: fully below the Coulomb limit of what they would give it if they did.
-    fn hold(&self, i: usize, (list, k): (&List, usize), own: &Mat3A) -> Hold {
+    #[inline]
+    fn site<'a>(&self, chunk: usize, k: usize, list: &'a List) -> Site<'a> {
+        let i = chunk * CHUNK + k;
+        Site {
+            i,
+            here: self.x[i],
+            particles: list.particles(k),
+            samples: list.samples(k),
+        }
+    }
+
+    /// The force per volume of the `shown` σ L on a particle. On the way it finds the mean pressure around it, in which its
+    /// own has the weight `own`, and how well walls hold it.
+    #[inline]
+    pub fn push(&self, site: Site<'_>, shown: &[Shown], grain: &mut Grain, own: f32) -> Vec3A {
+        let mine = &shown[site.i];
+        let mut push = mine.times(Vec3A::from(grain.lean));
+        let mut load = own * mine.pressure();
+        for (j, factor) in site.particles.iter() {
+            let other = &shown[j];
+            push += other.times((site.here - self.x[j]) * factor);
+            load -= factor * other.pressure();
+        }
+        grain.load = load / (own + grain.weight);
+        if !site.samples.is_empty() {
+            // Next to a wall the first row carries more than the second: its own load counts.
+            grain.load = mine.pressure();
+            grain.hold = self.hold(site, mine);
+            push += self.push_of_walls(site, mine, &grain.hold);
+        }
+        push
+    }
+
+    /// How well bodies hold a particle: fully below the Coulomb limit of what they would give it if they did.
+    fn hold(&self, site: Site<'_>, mine: &Shown) -> Hold {
         let mut hold = Hold::default();
         let mut walls = [(0.0f32, Vec3A::ZERO, 0.0f32, f32::MIN_POSITIVE); 2];
-        for (b, factor) in list.samples(k).iter() {
-            let sample = &self.samples[b];
+        for (b, factor) in site.samples.iter() {
+            let sample = &self.boundary.samples()[b];
             if hold.first == u32::MAX {
                 hold.first = sample.body;
             }
             let (normal, sliding, friction, weight) =
                 &mut walls[usize::from(sample.body != hold.first)];
-            let force = *own * ((self.x[i] - sample.position) * factor);
+            let force = mine.times((site.here - sample.position) * factor);
             let along = sample.normal.dot(force);
             *normal += along.abs();
             *sliding += force - sample.normal * along;
@@ -249,17 +305,11 @@ impl Around<'_> {
         hold
     }
 
-    fn push_of_walls(
-        &self,
-        i: usize,
-        (list, k): (&List, usize),
-        own: &Mat3A,
-        hold: &Hold,
-    ) -> Vec3A {
+    fn push_of_walls(&self, site: Site<'_>, mine: &Shown, hold: &Hold) -> Vec3A {
         let mut push = Vec3A::ZERO;
-        for (b, factor) in list.samples(k).iter() {
-            let sample = &self.samples[b];
-            let force = *own * ((self.x[i] - sample.position) * factor);
+        for (b, factor) in site.samples.iter() {
+            let sample = &self.boundary.samples()[b];
+            let force = mine.times((site.here - sample.position) * factor);
             push += sample.gripped(force, hold.by(sample.body));
         }
         push
@@ -268,7 +318,7 @@ impl Around<'_> {
     /// What the bodies receive from forces per volume that last `time` [s], in the chunks' order; `none` are no impulses.
     pub fn reactions(
         &self,
-        transfer: &[Mat3A],
+        shown: &[Shown],
         grains: &[Grain],
         (volume, time): (f32, f32),
         none: &Impulses,
@@ -276,22 +326,25 @@ impl Around<'_> {
         let scale = -volume * time;
         let parts: Vec<Option<Impulses>> = grains
             .par_chunks(CHUNK)
-            .zip(self.lists)
+            .zip(&self.lists)
             .enumerate()
             .map(|(chunk, (grains, list))| {
                 let mut sums: Option<Impulses> = None;
                 for (k, grain) in grains.iter().enumerate() {
-                    let i = chunk * CHUNK + k;
-                    if grain.role == Role::Asleep || list.samples(k).is_empty() {
+                    let site = self.site(chunk, k, list);
+                    if grain.role == Role::Asleep || site.samples.is_empty() {
                         continue;
                     }
                     let sums = sums.get_or_insert_with(|| none.clone());
-                    for (b, factor) in list.samples(k).iter() {
-                        let sample = &self.samples[b];
-                        let force = transfer[i] * ((self.x[i] - sample.position) * factor);
-                        let grip = grain.hold.by(sample.body);
-                        let push = sample.gripped(force, grip) * scale;
-                        sums.push(sample.body as usize, sample.position.into(), push.into());
+                    for (b, factor) in site.samples.iter() {
+                        let sample = &self.boundary.samples()[b];
+                        let way = site.here - sample.position;
+                        let force = shown[site.i].times(way * factor) * scale;
+                        let push = sample.gripped(force, grain.hold.by(sample.body));
+                        let body = sample.body as usize;
+                        sums.push(body, sample.position.into(), push.into());
+                        // All forces of a stress together turn nothing; what a slipping wall does not give of them would.
+                        sums.turn(body, way.cross(push - force).into());
                     }
                 }
                 sums
@@ -304,28 +357,22 @@ impl Around<'_> {
         total
     }
 
-    /// The velocity gradient at particle `i`.
+    /// The velocity gradient at a particle.
     #[inline]
-    pub fn gradient(
-        &self,
-        i: usize,
-        (list, k): (&List, usize),
-        grain: &Grain,
-        velocities: &[Vec3A],
-    ) -> Mat3A {
-        let (here, own) = (self.x[i], velocities[i]);
+    pub fn gradient(&self, site: Site<'_>, grain: &Grain, velocities: &[Vec3A]) -> Mat3A {
+        let own = velocities[site.i];
         let mut sum = Mat3A::ZERO;
-        for (j, factor) in list.particles(k).iter() {
-            let g = (here - self.x[j]) * factor;
+        for (j, factor) in site.particles.iter() {
+            let g = (site.here - self.x[j]) * factor;
             let change = velocities[j] - own;
-            sum.x_axis += change * g.x;
-            sum.y_axis += change * g.y;
-            sum.z_axis += change * g.z;
+            sum.x_axis += change * g.xxx();
+            sum.y_axis += change * g.yyy();
+            sum.z_axis += change * g.zzz();
         }
-        for (b, factor) in list.samples(k).iter() {
-            let sample = &self.samples[b];
-            let g = (here - sample.position) * factor;
-            let change = sample.velocity_now(self.drifts) - own;
+        for (b, factor) in site.samples.iter() {
+            let sample = &self.boundary.samples()[b];
+            let g = (site.here - sample.position) * factor;
+            let change = sample.velocity_now(&self.drifts) - own;
             sum += outer(sample.gripped(change, grain.hold.by(sample.body)), g);
         }
         sum * grain.correction.matrix()
@@ -345,9 +392,8 @@ fn invert(moment: &Sym3) -> Sym3 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sph::boundary::Boundary;
     use crate::sph::kernel::Kernel;
-    use crate::sph::lists::Search;
+    use crate::sph::lists::{PAD, Search};
     use barchan_base::cells::Cells;
     use barchan_base::random::Random;
     use barchan_sim::body::{Body, Form};
@@ -357,9 +403,7 @@ mod tests {
     use std::sync::Arc;
 
     struct Cloud {
-        x: Vec<Vec3A>,
-        lists: Vec<List>,
-        boundary: Boundary,
+        around: Around,
         grains: Vec<Grain>,
         kernel: Kernel,
         solids: Solids,
@@ -396,47 +440,58 @@ mod tests {
             .iter()
             .map(|i| points[*i as usize].into())
             .collect();
-        let (mut lists, mut densities) = (Vec::new(), Vec::new());
-        let axes = [0, 1, 2].map(|axis| x.iter().map(|x| x[axis]).collect());
+        let mut axes = [0, 1, 2].map(|axis| x.iter().map(|x| x[axis]).collect::<Vec<f32>>());
+        for axis in &mut axes {
+            axis.resize(x.len() + PAD, f32::INFINITY);
+        }
         let search = Search {
             cells: &cells,
-            x: &x,
             axes: &axes,
             boundary: &boundary,
             kernel,
         };
-        search.fill(&mut lists, &mut densities);
         let grain = Grain {
             lightness: 1.0,
             ..Grain::default()
         };
-        let mut cloud = Cloud {
-            grains: vec![grain; x.len()],
-            x,
-            lists,
-            boundary,
+        let (mut lists, mut grains) = (Vec::new(), vec![grain; x.len()]);
+        search.fill(&mut lists, &mut vec![0.0; x.len()], &mut grains);
+        Cloud {
+            around: Around {
+                x,
+                lists,
+                boundary,
+                drifts: Vec::new(),
+            },
+            grains,
             kernel,
             solids,
-        };
-        let mut grains = std::mem::take(&mut cloud.grains);
-        cloud.around().measure(&mut grains);
-        cloud.grains = grains;
-        cloud
+        }
     }
 
     impl Cloud {
-        fn around(&self) -> Around<'_> {
-            Around {
-                x: &self.x,
-                lists: &self.lists,
-                samples: self.boundary.samples(),
-                drifts: &[],
-            }
+        fn gradient(&self, i: usize, velocities: &[Vec3A]) -> Mat3A {
+            let (chunk, k) = (i / CHUNK, i % CHUNK);
+            let site = self.around.site(chunk, k, &self.around.lists[chunk]);
+            self.around.gradient(site, &self.grains[i], velocities)
         }
 
-        fn gradient(&self, i: usize, velocities: &[Vec3A]) -> Mat3A {
-            let list = (&self.lists[i / CHUNK], i % CHUNK);
-            self.around().gradient(i, list, &self.grains[i], velocities)
+        /// The forces of `matrices`; grains note the grip that the walls had.
+        fn forces(&mut self, matrices: &[Mat3A]) -> (Vec<Shown>, Vec<Vec3A>) {
+            let shown: Vec<Shown> = matrices
+                .iter()
+                .map(|matrix| {
+                    let mut shown = Shown::default();
+                    shown.set_matrix(matrix);
+                    shown
+                })
+                .collect();
+            let mut forces = vec![Vec3A::ZERO; shown.len()];
+            let around = &self.around;
+            around.for_each(&mut forces, &mut self.grains, |site, force, grain| {
+                *force = around.push(site, &shown, grain, 1.0);
+            });
+            (shown, forces)
         }
     }
 
@@ -451,8 +506,13 @@ mod tests {
         // The floor stands still: the field vanishes at its samples, half a spacing below it.
         let depth = vec3a(0.0, 0.5 * cloud.kernel.spacing, 0.0);
         let slope = Mat3A::from_cols(Vec3A::ZERO, slope.x_axis, Vec3A::ZERO);
-        let velocities: Vec<Vec3A> = cloud.x.iter().map(|x| slope * (*x + depth)).collect();
-        for i in 0..cloud.x.len() {
+        let velocities: Vec<Vec3A> = cloud
+            .around
+            .x
+            .iter()
+            .map(|x| slope * (*x + depth))
+            .collect();
+        for i in 0..cloud.around.x.len() {
             let error = cloud.gradient(i, &velocities) - slope;
             let size = error.x_axis.length() + error.y_axis.length() + error.z_axis.length();
             assert!(size < 1e-4, "{i}: {error}");
@@ -462,7 +522,7 @@ mod tests {
     #[test]
     fn the_force_is_the_adjoint_of_the_gradient() {
         let mut cloud = cloud();
-        let count = cloud.x.len();
+        let count = cloud.around.x.len();
         let velocities: Vec<Vec3A> = (0..count).map(|i| noise(0, i)).collect();
         let stress: Vec<Mat3A> = (0..count)
             .map(|i| Sym3::of(&outer(noise(1, i), noise(2, i))).matrix())
@@ -470,16 +530,7 @@ mod tests {
         let transfer: Vec<Mat3A> = (0..count)
             .map(|i| stress[i] * cloud.grains[i].correction.matrix())
             .collect();
-        let mut grains = std::mem::take(&mut cloud.grains);
-        let mut forces = vec![Vec3A::ZERO; count];
-        let pressures = vec![0.0; count];
-        cloud.around().push(
-            (&transfer, &pressures, 1.0),
-            &mut grains,
-            &mut forces,
-            |_, _, push| push,
-        );
-        cloud.grains = grains; // with the grip that the walls had
+        let (_, forces) = cloud.forces(&transfer);
         let power: f64 = (0..count)
             .map(|i| f64::from(velocities[i].dot(forces[i])))
             .sum();
@@ -496,21 +547,13 @@ mod tests {
     #[test]
     fn what_particles_receive_the_floor_gives() {
         let mut cloud = cloud();
-        let transfer: Vec<Mat3A> = (0..cloud.x.len())
+        let transfer: Vec<Mat3A> = (0..cloud.around.x.len())
             .map(|i| outer(noise(3, i), noise(4, i)))
             .collect();
-        let mut grains = std::mem::take(&mut cloud.grains);
-        let mut forces = vec![Vec3A::ZERO; transfer.len()];
-        let pressures = vec![0.0; transfer.len()];
-        cloud.around().push(
-            (&transfer, &pressures, 1.0),
-            &mut grains,
-            &mut forces,
-            |_, _, push| push,
-        );
+        let (shown, forces) = cloud.forces(&transfer);
         let share = (cloud.kernel.volume, 1.0);
         let none = Impulses::new(&cloud.solids);
-        let total = cloud.around().reactions(&transfer, &grains, share, &none);
+        let total = cloud.around.reactions(&shown, &cloud.grains, share, &none);
         let floor = total.into_sums()[0].linear;
         let sum: DVec3 = forces.iter().map(|force| force.as_dvec3()).sum();
         let given = sum * f64::from(cloud.kernel.volume) + floor;
@@ -521,8 +564,8 @@ mod tests {
     fn full_surroundings_need_no_correction() {
         let cloud = cloud();
         let inside = |x: &Vec3A| x.min_element() > 0.15 && x.max_element() < 0.45;
-        let deep: Vec<usize> = (0..cloud.x.len())
-            .filter(|i| inside(&cloud.x[*i]))
+        let deep: Vec<usize> = (0..cloud.around.x.len())
+            .filter(|i| inside(&cloud.around.x[*i]))
             .collect();
         assert!(!deep.is_empty());
         for i in deep {

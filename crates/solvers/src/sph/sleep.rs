@@ -19,11 +19,16 @@ const SLEEP: f32 = 1e-3;
 /// Wake velocity over the same.
 const WAKE: f32 = 2e-3;
 
+/// Time in which a dozing particle forgets what pulled at it, over that of a fall through one spacing, √(d/g). What pulls
+/// by more than `WAKE / FADE` of gravity, 0.4 degrees of slope, wakes it.
+const FADE: f32 = 0.3;
+
 /// The velocities below and above which particles fall asleep and wake [m/s].
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds {
     sleep: f32,
     wake: f32,
+    fade: f32,
 }
 
 impl Thresholds {
@@ -33,7 +38,13 @@ impl Thresholds {
         Self {
             sleep: SLEEP * scale,
             wake: WAKE * scale,
+            fade: FADE * (spacing / gravity.max(f32::MIN_POSITIVE)).sqrt(),
         }
+    }
+
+    /// The part of its velocity that a dozing particle keeps through a step of `dt` [s].
+    pub fn kept(&self, dt: f32) -> f32 {
+        (1.0 - dt / self.fade).max(0.0)
     }
 
     /// How long a particle has been quiet [s] after `dt` more at `speed`, given how long before.

@@ -70,6 +70,17 @@ impl Sym3 {
         }
     }
 
+    /// Scaled back to a norm of `most`, where it is larger.
+    #[must_use]
+    pub fn within(&self, most: f32) -> Self {
+        let norm = self.norm();
+        if norm > most {
+            self.scaled(most / norm)
+        } else {
+            *self
+        }
+    }
+
     /// Sum of two.
     pub fn plus(&self, other: &Self) -> Self {
         let add = |a: [f32; 3], b: [f32; 3]| std::array::from_fn(|i| a[i] + b[i]);
@@ -85,12 +96,7 @@ impl Sym3 {
         let s = self.matrix();
         let spin = (*gradient - gradient.transpose()) * 0.5;
         let turned = Self::of(&(s + (spin * s - s * spin)));
-        let (before, after) = (self.norm(), turned.norm());
-        if after > before {
-            turned.scaled(before / after)
-        } else {
-            turned
-        }
+        turned.within(self.norm())
     }
 }
 

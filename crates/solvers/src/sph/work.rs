@@ -1,9 +1,9 @@
 //! The particles of one step, gathered in the order of their cells, and handed back.
 
-use super::boundary::Boundary;
 use super::kernel::Kernel;
-use super::lists::{CHUNK, List, Search};
-use super::operator::{Around, Drift, Grain, Role};
+use super::lists::{CHUNK, PAD, Search};
+use super::operator::{Around, Grain, Role};
+use super::shown::Shown;
 use super::tensor::Sym3;
 use super::{PRESSURE, QUIET, SHEAR, SHEAR_RATE, STRESS};
 use crate::material::friction::inertial;
@@ -11,7 +11,7 @@ use barchan_base::cells::Cells;
 use barchan_sim::model::Model;
 use barchan_sim::scene::SphLaw;
 use barchan_sim::state::Particles;
-use glam::{Mat3A, Vec3, Vec3A};
+use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
 
 /// Scratch of a step; nothing in it outlives the step but its memory.
@@ -19,28 +19,20 @@ use rayon::prelude::*;
 pub struct Work {
     /// Who is where.
     pub cells: Cells,
-    /// The bodies.
-    pub boundary: Boundary,
-    /// Neighbours.
-    pub lists: Vec<List>,
-    /// Places.
-    pub x: Vec<Vec3A>,
-    /// The same, axis by axis.
+    /// Places, neighbours and bodies.
+    pub around: Around,
+    /// The places, axis by axis.
     pub axes: [Vec<f32>; 3],
     /// Velocities as they are solved for.
     pub v: Vec<Vec3A>,
     /// Velocities before pressure and friction.
     pub free: Vec<Vec3A>,
-    /// σ L, or whatever else is summed over neighbours.
-    pub transfer: Vec<Mat3A>,
-    /// Pressures [Pa].
-    pub pressure: Vec<f32>,
+    /// What neighbours see.
+    pub shown: Vec<Shown>,
     /// Relative densities.
     pub density: Vec<f32>,
     /// The rest.
     pub grains: Vec<Grain>,
-    /// Change of each body's velocity.
-    pub drifts: Vec<Drift>,
     /// The sorted place of each particle, or one beyond them all.
     pub rank: Vec<u32>,
     /// Which cells take part.
@@ -91,42 +83,32 @@ impl Law {
 }
 
 impl Work {
-    /// What the particles share.
-    pub fn around(&self) -> Around<'_> {
-        Around {
-            x: &self.x,
-            lists: &self.lists,
-            samples: self.boundary.samples(),
-            drifts: &self.drifts,
-        }
-    }
-
     /// Copies the particles of the kept cells.
     pub fn gather(&mut self, particles: &Particles, laws: &[Law]) {
         let order = self.cells.order();
         let count = order.len();
-        self.x.resize(count, Vec3A::ZERO);
+        self.around.x.resize(count, Vec3A::ZERO);
         self.v.resize(count, Vec3A::ZERO);
         self.free.resize(count, Vec3A::ZERO);
-        self.transfer.resize(count, Mat3A::ZERO);
-        self.pressure.resize(count, 0.0);
+        self.shown.resize(count, Shown::default());
+        self.density.resize(count, 0.0);
         self.grains.resize(count, Grain::default());
         let columns = Columns::of(particles);
         let own = (
-            self.x.par_chunks_mut(CHUNK),
+            self.around.x.par_chunks_mut(CHUNK),
             self.v.par_chunks_mut(CHUNK),
-            self.pressure.par_chunks_mut(CHUNK),
+            self.shown.par_chunks_mut(CHUNK),
             self.grains.par_chunks_mut(CHUNK),
         );
         own.into_par_iter().zip(order.par_chunks(CHUNK)).for_each(
-            |((x, v, pressure, grains), order)| {
+            |((x, v, shown, grains), order)| {
                 for (k, from) in order.iter().enumerate() {
                     let from = *from as usize;
                     x[k] = particles.position[from].into();
                     v[k] = particles.velocity[from].into();
-                    pressure[k] = columns.pressure[from];
                     let law = &laws[particles.material[from] as usize];
-                    grains[k] = columns.grain(from, law, pressure[k]);
+                    shown[k] = columns.shown(from, law);
+                    grains[k] = columns.grain(from, law);
                 }
             },
         );
@@ -165,20 +147,23 @@ impl Work {
             });
     }
 
-    /// Finds all neighbours.
+    /// Finds all neighbours, and measures densities and corrections.
     pub fn search(&mut self, kernel: Kernel) {
+        let Around {
+            x, lists, boundary, ..
+        } = &mut self.around;
         for (axis, values) in self.axes.iter_mut().enumerate() {
             values.clear();
-            values.par_extend(self.x.par_iter().map(|x| x[axis]));
+            values.par_extend(x.par_iter().map(|x| x[axis]));
+            values.resize(x.len() + PAD, f32::INFINITY);
         }
         let search = Search {
             cells: &self.cells,
-            x: &self.x,
             axes: &self.axes,
-            boundary: &self.boundary,
+            boundary,
             kernel,
         };
-        search.fill(&mut self.lists, &mut self.density);
+        search.fill(lists, &mut self.density, &mut self.grains);
     }
 }
 
@@ -202,19 +187,27 @@ impl<'a> Columns<'a> {
         }
     }
 
-    fn grain(&self, from: usize, law: &Law, pressure: f32) -> Grain {
+    fn shown(&self, from: usize, law: &Law) -> Shown {
+        Shown::new(self.pressure[from], self.wetness[from] * law.wet.1)
+    }
+
+    fn grain(&self, from: usize, law: &Law) -> Grain {
         let mu = law.grain_size.map_or(law.mu, |size| {
-            inertial(law.mu, self.rate[from], size, pressure, law.density)
+            inertial(
+                law.mu,
+                self.rate[from],
+                size,
+                self.pressure[from],
+                law.density,
+            )
         });
-        let wetness = self.wetness[from];
         Grain {
             stress: Sym3 {
                 diagonal: self.normal[from].into(),
                 off: self.shear[from].into(),
             },
             mu,
-            cohesion: law.cohesion + wetness * law.wet.0,
-            viscosity: wetness * law.wet.1,
+            cohesion: law.cohesion + self.wetness[from] * law.wet.0,
             lightness: 1.0 / law.density,
             ..Grain::default()
         }
