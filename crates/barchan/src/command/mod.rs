@@ -9,6 +9,7 @@ mod bench_sph;
 mod bench_surface;
 mod check;
 mod compare;
+mod detail;
 mod export;
 mod frames;
 mod info;
@@ -55,6 +56,8 @@ enum Command {
     Info(info::InfoArgs),
     /// Print figures about each frame
     Stats(stats::StatsArgs),
+    /// Make many small grains in place of each particle; given again, make what is missing
+    Detail(detail::DetailArgs),
     /// Make surface meshes around the material of each frame; given again, make what is missing
     Surface(surface::SurfaceArgs),
     /// Make pictures and a movie of a run
@@ -155,6 +158,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::New(args) => new::new(&args),
         Command::Info(args) => info::info(&args),
         Command::Stats(args) => stats::stats(&args),
+        Command::Detail(args) => detail::detail(&args),
         Command::Surface(args) => surface::surface(&args),
         Command::Render(args) => render::render(&args),
         Command::Compare(args) => compare::compare(&args),

@@ -5,6 +5,7 @@ use super::frames::FrameRange;
 use super::progress::{FrameDone, Progress, Voice};
 use super::render::make_pictures;
 use super::say::{duration, out, talk};
+use super::detail::make_grains;
 use super::surface::make_surfaces;
 use super::{Failure, SceneArgs, default_folder};
 use barchan_out::cache::{CacheRecorder, Record, RunFolder};
@@ -115,6 +116,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             job.folder.path().display()
         )));
     }
+    detail_all(&job, &mut progress)?;
     surface_all(&job, &progress)?;
     export_all(&job, &progress)?;
     render_all(&job, args)?;
@@ -297,6 +299,14 @@ fn watch_for_interrupts() {
             std::process::exit(1);
         }
     });
+}
+
+fn detail_all(job: &Job, progress: &mut Progress) -> Result<(), Failure> {
+    let Some(doc) = &job.scene.detail else {
+        return Ok(());
+    };
+    let frames = job.folder.frames().map_err(Failure::run)?;
+    make_grains(&job.folder, &job.scene, doc, &frames, progress, |_, _| {})
 }
 
 fn surface_all(job: &Job, progress: &Progress) -> Result<(), Failure> {
