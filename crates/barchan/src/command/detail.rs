@@ -4,8 +4,8 @@ use super::progress::{FrameDone, Progress, Voice};
 use super::say::{grouped, out};
 use super::stats::chosen;
 use super::{Failure, FramesArg, start_threads};
-use barchan_out::cache::RunFolder;
-use barchan_out::detail::{DetailError, Made, Stage};
+use barchan_out::cache::{RunFolder, read_frame};
+use barchan_out::detail::{DetailError, Made, Settings, Stage, measure};
 use barchan_sim::scene::{self, DetailDoc, Scene};
 use serde_json::json;
 use std::path::PathBuf;
@@ -33,6 +33,9 @@ pub struct DetailArgs {
     /// Threads to use [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
+    /// Make nothing, but tell of the frames that are there how evenly grains lie, as lines of JSON
+    #[arg(long)]
+    measure: bool,
     /// Tell of each frame as a line of JSON on stdout
     #[arg(long)]
     json: bool,
@@ -59,6 +62,9 @@ pub fn detail(args: &DetailArgs) -> Result<(), Failure> {
     let folder = RunFolder::open(&args.folder).map_err(Failure::input)?;
     let scene = folder.scene(&[]).map_err(Failure::Scene)?;
     let doc = doc_of(&folder, &scene, &args.overrides())?;
+    if args.measure {
+        return measure_grains(&folder, &scene, &doc, &args.frames);
+    }
     let frames = chosen(&folder, &args.frames)?;
     let voice = if args.quiet {
         Voice::Quiet
@@ -88,6 +94,35 @@ fn doc_of(folder: &RunFolder, scene: &Scene, set: &[String]) -> Result<DetailDoc
         Some(doc) => Ok(doc),
         None => scene::recorded(&folder.record(), "detail", set).map_err(Failure::Scene),
     }
+}
+
+/// Tells how evenly the grains of each frame lie; the first frame that is there is what others are compared with.
+fn measure_grains(
+    folder: &RunFolder,
+    scene: &Scene,
+    doc: &DetailDoc,
+    frames: &FramesArg,
+) -> Result<(), Failure> {
+    let grains = RunFolder::open(&folder.path().join("detail")).map_err(Failure::input)?;
+    let settings = Settings::new(doc, scene);
+    let first = grains.frames().map_err(Failure::input)?[..1].to_vec();
+    let mut start = None;
+    for frame in first.into_iter().chain(chosen(&grains, frames)?) {
+        let [base, fine] = [folder, &grains].map(|folder| read_frame(&folder.frame_path(frame)));
+        let (base, fine) = (base.map_err(Failure::run)?, fine.map_err(Failure::run)?);
+        let figures = measure(&scene.model, &settings, &base, &fine).map_err(Failure::run)?;
+        let Some(before) = start else {
+            start = Some(figures.clumping);
+            continue;
+        };
+        let line = json!({
+            "frame": frame, "particles": base.particles.len(), "grains": figures.grains,
+            "clumping": figures.clumping / before, "edge": figures.edge, "deepest_radii": figures.deepest,
+            "boxes": figures.boxes, "edge_particles": figures.edge_particles, "fastest": figures.fastest,
+        });
+        out(&line.to_string());
+    }
+    Ok(())
 }
 
 /// Makes the grains of `frames`; `told` hears of each frame done.

@@ -3,6 +3,7 @@
 //! Results go to stdout, talk to stderr. Exit codes: 0 done, 1 the run failed, 2 wrong use or bad input.
 
 mod bench;
+mod bench_detail;
 mod bench_flip;
 mod bench_render;
 mod bench_sph;

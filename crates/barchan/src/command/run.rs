@@ -1,11 +1,11 @@
 //! `barchan run`: a scene becomes a folder of frames; given again, it goes on.
 
 use super::check::{admit, estimate_run};
+use super::detail::make_grains;
 use super::frames::FrameRange;
 use super::progress::{FrameDone, Progress, Voice};
 use super::render::make_pictures;
 use super::say::{duration, out, talk};
-use super::detail::make_grains;
 use super::surface::make_surfaces;
 use super::{Failure, SceneArgs, default_folder};
 use barchan_out::cache::{CacheRecorder, Record, RunFolder};
@@ -36,6 +36,9 @@ pub struct RunArgs {
     /// Throw away an earlier run in the folder and start over
     #[arg(long)]
     fresh: bool,
+    /// Make no fine grains, whatever the scene says
+    #[arg(long)]
+    no_detail: bool,
     /// Make no pictures, whatever the scene says
     #[arg(long)]
     no_render: bool,
@@ -127,6 +130,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 fn prepare(args: &RunArgs) -> Result<Job, Failure> {
     let threads = args.scene.start_threads();
     let mut scene = args.scene.load()?;
+    scene.detail = scene.detail.filter(|_| !args.no_detail);
     let solver = barchan_solvers::solver(&scene);
     let path = args
         .output

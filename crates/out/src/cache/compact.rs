@@ -51,7 +51,13 @@ impl Lattice {
         let largest = least.abs().max(most.abs());
         let step = ((most - least) / steps).max(largest / EXACT);
         let step = Vec3::from_array(step.to_array().map(power_of_two));
-        let whole = |x: f32, step: f32| if step > 0.0 { (x / step).floor() * step } else { x };
+        let whole = |x: f32, step: f32| {
+            if step > 0.0 {
+                (x / step).floor() * step
+            } else {
+                x
+            }
+        };
         Self {
             corner: Vec3::new(
                 whole(least.x, step.x),

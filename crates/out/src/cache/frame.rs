@@ -3,6 +3,7 @@
 //! The bytes depend on nothing but the frame. The footer holds a checksum of everything before it, so that a damaged
 //! file is noticed before it is believed.
 
+use super::grains::GrainKey;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, FixedSizeListArray, PrimitiveArray, RecordBatch};
@@ -11,7 +12,6 @@ use arrow_ipc::reader::FileDecoder;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_ipc::{CompressionType, convert::try_fb_to_schema};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use super::grains::GrainKey;
 use barchan_base::column::{ColumnSpec, Kind};
 use barchan_sim::scene::{Compression, Scene};
 use barchan_sim::solids::BodyPlace;

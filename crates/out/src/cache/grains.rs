@@ -157,7 +157,8 @@ impl Grains {
             ..Default::default()
         };
         rows.resize(grains.len());
-        rows.position.copy_from_slice(&self.position[grains.clone()]);
+        rows.position
+            .copy_from_slice(&self.position[grains.clone()]);
         rows.velocity.copy_from_slice(&self.velocity[grains]);
         let mut at = 0;
         for bunch in &self.bunches[bunches] {

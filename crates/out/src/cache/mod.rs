@@ -8,10 +8,10 @@ mod grains;
 mod recorder;
 mod toml_text;
 
-pub use folder::{FolderError, Record, RunFolder};
-pub use frame::{Frame, FrameError, FrameMeta, frame_digest, read_frame, write_frame};
 pub use compact::round as round_grains;
 pub(crate) use compact::write as write_compact;
+pub use folder::{FolderError, Record, RunFolder};
+pub use frame::{Frame, FrameError, FrameMeta, frame_digest, read_frame, write_frame};
 pub(crate) use frame::{FrameWriter, disk_error, frame_note};
 pub use grains::{Bunch, GrainKey, Grains, ORIENTATION, SEED};
 pub use recorder::CacheRecorder;

@@ -2,7 +2,7 @@
 
 use super::contact::Contacts;
 use super::field::{Field, Near};
-use super::rule::{Four, Law, blend};
+use super::rule::{Four, Law, blend, pushed};
 use barchan_base::parallel::CHUNK;
 use glam::{Vec3, Vec4};
 use rayon::prelude::*;
@@ -43,11 +43,7 @@ impl Stepper<'_> {
 
     /// Moves a few grains together, or in halves where they are far apart.
     fn some(&self, position: &mut [Vec3], velocity: &mut [Vec3], near: &mut Near) {
-        let (least, most) = position
-            .iter()
-            .fold((Vec3::INFINITY, Vec3::NEG_INFINITY), |(a, b), p| {
-                (a.min(*p), b.max(*p))
-            });
+        let (least, most) = box_of(position);
         if let Some(law) = &self.law {
             if !self.field.find(least, most, near) {
                 let half = position.len() / 2;
@@ -74,7 +70,14 @@ impl Stepper<'_> {
     fn lead(&self, law: &Law, position: &[Vec3], velocity: &mut [Vec3], near: &Near) {
         let (places, own) = (four(position), four(velocity));
         let moved = law.moved(&places, &near.particles, &near.walls);
-        let after = blend(&moved, &own, self.pull);
+        let mut after = blend(&moved, &own, self.pull);
+        if near.pushes {
+            let push = pushed(&places, &near.particles);
+            let held = Vec4::ONE - moved.free;
+            for axis in 0..3 {
+                after[axis] += push[axis] * held;
+            }
+        }
         let [x, y, z] = after.map(|axis| axis.to_array());
         for (lane, velocity) in velocity.iter_mut().enumerate() {
             *velocity = Vec3::new(x[lane], y[lane], z[lane]);
@@ -97,9 +100,16 @@ impl Stepper<'_> {
     }
 }
 
+/// Least and greatest corner of the box around `places`.
+pub fn box_of(places: &[Vec3]) -> (Vec3, Vec3) {
+    let none = (Vec3::INFINITY, Vec3::NEG_INFINITY);
+    let corners = |(a, b): (Vec3, Vec3), p: &Vec3| (a.min(*p), b.max(*p));
+    places.iter().fold(none, corners)
+}
+
 /// Up to four vectors, axis by axis; the last one fills up what is missing.
 #[inline]
-fn four(vectors: &[Vec3]) -> Four {
+pub fn four(vectors: &[Vec3]) -> Four {
     let at = |i: usize| vectors[i.min(vectors.len() - 1)];
     let [a, b, c, d] = [at(0), at(1), at(2), at(3)];
     [

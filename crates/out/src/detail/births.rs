@@ -1,6 +1,7 @@
 //! Grains come and go with their particles.
 
 use super::contact::mirrored;
+use super::guides::by_id;
 use super::sampling::place;
 use super::settings::Settings;
 use super::stage::DetailError;
@@ -23,7 +24,9 @@ pub fn key(settings: &Settings) -> GrainKey {
 }
 
 fn usable(particles: &Particles, i: usize) -> bool {
-    particles.position[i].is_finite() && particles.radius[i] > 0.0 && particles.radius[i].is_finite()
+    particles.position[i].is_finite()
+        && particles.radius[i] > 0.0
+        && particles.radius[i].is_finite()
 }
 
 /// The grains of particle `i`, as far as they follow from it.
@@ -36,6 +39,21 @@ pub fn bunch(settings: &Settings, particles: &Particles, i: usize, count: u32) -
         material: particles.material[i],
         wetness: particles.wetness[i],
     }
+}
+
+/// Grains for `particles`, among `solids`.
+///
+/// # Errors
+/// If ids are not unique or too large, or there would be too many grains.
+pub fn sample(
+    settings: &Settings,
+    particles: &Particles,
+    solids: &Solids,
+) -> Result<Grains, DetailError> {
+    let order = by_id(particles, 0, settings.per_particle)?;
+    let mut grains = Grains::none(key(settings));
+    follow(&mut grains, settings, (particles, &order), &[], solids)?;
+    Ok(grains)
 }
 
 /// Makes the grains those of `particles`, given in the order of their ids: a particle that had none gets them, those whose
@@ -56,7 +74,9 @@ pub fn follow(
         return Err(DetailError::TooMany { grains: total });
     }
     let unchanged = bunches.len() == grains.bunches.len()
-        && sources.iter().all(|source| matches!(source, Source::Old(_)));
+        && sources
+            .iter()
+            .all(|source| matches!(source, Source::Old(_)));
     if unchanged {
         grains.bunches = bunches;
         return Ok(());
@@ -140,11 +160,18 @@ fn born(
     let random = key.random();
     let (centre, radius) = (particles.position[i], particles.radius[i]);
     // Grains begin at most three radii away: the corner of a support point's cube.
-    let near = solids.all().iter().any(|solid| !solid.is_beyond(centre, 3.0 * radius));
+    let near = solids
+        .all()
+        .iter()
+        .any(|solid| !solid.is_beyond(centre, 3.0 * radius));
     for (number, to) in (0..).zip(places) {
         let id = key.id(bunch.id, number);
         let at = centre + place(settings.sampling, &random, id, number) * radius;
-        *to = if near { mirrored(solids, at, bunch.radius) } else { at };
+        *to = if near {
+            mirrored(solids, at, bunch.radius)
+        } else {
+            at
+        };
     }
 }
 
@@ -172,7 +199,9 @@ pub fn restored(
         }
         if at > start {
             let count = (at - start) as u32;
-            grains.bunches.push(bunch(settings, particles, i as usize, count));
+            grains
+                .bunches
+                .push(bunch(settings, particles, i as usize, count));
         }
     }
     if at != frame.len() {

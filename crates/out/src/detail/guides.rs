@@ -123,7 +123,10 @@ impl Guides {
             while j < two.len() && second.id[two[j] as usize] < id {
                 j += 1;
             }
-            let next = two.get(j).map(|k| *k as usize).filter(|k| second.id[*k] == id);
+            let next = two
+                .get(j)
+                .map(|k| *k as usize)
+                .filter(|k| second.id[*k] == id);
             let end = next.filter(|k| usable(second, *k));
             guides.news.gone += usize::from(next.is_none());
             if !usable(first, i) {
@@ -162,6 +165,12 @@ impl Guides {
         (guides, jumped)
     }
 
+    /// The ways from one frame to the next, for particles in the order of their ids in both.
+    pub fn in_order(first: &Particles, second: &Particles, seconds: f32) -> Self {
+        let order = |particles: &Particles| -> Vec<u32> { (0..particles.len() as u32).collect() };
+        Self::between((first, &order(first)), (second, &order(second)), seconds).0
+    }
+
     /// Where they are from the part `begin` of the time to the part `end`, `dt` [s] later, in the order of their ids.
     pub fn during(&self, (begin, end): (f32, f32), dt: f32, guides: &mut Vec<Guide>) {
         guides.resize(self.ways.len(), Guide::NONE);
@@ -177,6 +186,11 @@ impl Guides {
                     };
                 }
             });
+    }
+
+    /// True where there is nobody.
+    pub fn is_empty(&self) -> bool {
+        self.ways.is_empty()
     }
 
     /// The largest radius [m]; zero where there is nobody.
@@ -205,7 +219,11 @@ impl Way {
 }
 
 fn finite(vector: Vec3) -> Vec3 {
-    if vector.is_finite() { vector } else { Vec3::ZERO }
+    if vector.is_finite() {
+        vector
+    } else {
+        Vec3::ZERO
+    }
 }
 
 /// A slope between none and three times that of the chord, along each axis.
@@ -228,7 +246,9 @@ mod tests {
     }
 
     fn way(first: &Particles, second: &Particles, seconds: f32) -> Way {
-        Guides::between((first, &[0]), (second, &[0]), seconds).0.ways[0]
+        Guides::between((first, &[0]), (second, &[0]), seconds)
+            .0
+            .ways[0]
     }
 
     #[test]
@@ -241,7 +261,11 @@ mod tests {
             assert!((way_of_flight.at(t) - fly(t * dt)).length() < 1e-6, "{t}");
         }
         // One that falls at 5 m/s and is found at rest on the floor, 1 cm lower.
-        let landed = way(&one(Vec3::Y * 0.01, Vec3::Y * -5.0), &one(Vec3::ZERO, Vec3::ZERO), dt);
+        let landed = way(
+            &one(Vec3::Y * 0.01, Vec3::Y * -5.0),
+            &one(Vec3::ZERO, Vec3::ZERO),
+            dt,
+        );
         for i in 0..=100 {
             assert!(landed.at(i as f32 * 0.01).y >= -1e-7);
         }
@@ -250,7 +274,8 @@ mod tests {
     #[test]
     fn strange_frames_are_noticed() {
         let (here, there) = (one(Vec3::ZERO, Vec3::ZERO), one(Vec3::X * 0.01, Vec3::ZERO));
-        let news = |a: &Particles, b: &Particles| Guides::between((a, &[0]), (b, &[0]), 0.02).0.news;
+        let news =
+            |a: &Particles, b: &Particles| Guides::between((a, &[0]), (b, &[0]), 0.02).0.news;
         assert!(news(&here, &there).without_velocity);
         assert!(!news(&here, &here).without_velocity);
         let far = one(Vec3::X * 7.0, Vec3::X);
@@ -266,9 +291,15 @@ mod tests {
     fn ids_must_be_unique_and_have_room_for_grains() {
         let mut two = Particles::default();
         two.resize(2);
-        assert!(matches!(by_id(&two, 3, 10), Err(DetailError::SameId { frame: 3, id: 0 })));
+        assert!(matches!(
+            by_id(&two, 3, 10),
+            Err(DetailError::SameId { frame: 3, id: 0 })
+        ));
         two.id[0] = u64::MAX / 10;
-        assert!(matches!(by_id(&two, 3, 10), Err(DetailError::LargeId { .. })));
+        assert!(matches!(
+            by_id(&two, 3, 10),
+            Err(DetailError::LargeId { .. })
+        ));
         two.id[0] -= 1;
         assert_eq!(by_id(&two, 3, 10).unwrap(), [1, 0]);
     }

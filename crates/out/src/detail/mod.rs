@@ -2,15 +2,18 @@
 //!
 //! Frame by frame: particles are led from one frame to the next (`guides.rs`), bodies with them (`walls.rs`); grains are put
 //! in the order of their places (`order.rs`) and moved in steps of their own (`advance.rs`), by a rule (`rule.rs`), held to
-//! the particles' density (`density.rs`), stopped by bodies (`contact.rs`). A particle's birth makes its grains
-//! `docs/detail.md` explains.
+//! the particles' density (`density.rs`), stopped by bodies (`contact.rs`). A particle's birth makes its grains,
+//! its death removes them (`births.rs`, `sampling.rs`). `stage.rs` does a run's frames, `measure.rs` tells how good they
+//! are. `docs/detail.md` explains.
 
 mod advance;
 mod births;
 mod contact;
+mod density;
 mod field;
 mod guides;
 mod interval;
+mod measure;
 mod order;
 mod rule;
 mod sampling;
@@ -18,7 +21,9 @@ mod settings;
 mod stage;
 mod walls;
 
+pub use births::sample;
 pub use guides::{Guides, News};
 pub use interval::{Advancer, Interval};
+pub use measure::{Figures, measure};
 pub use settings::{Rule, Sampling, Settings, Storage};
 pub use stage::{DetailError, Made, Stage};

@@ -28,7 +28,12 @@ pub fn by_place(points: &[Vec3], size: f32) -> Vec<u32> {
         .map(|(chunk, points)| deal(points, chunk * DEAL, &keys, &borders))
         .collect();
     let sizes: Vec<usize> = (0..HEAPS)
-        .map(|heap| dealt.iter().map(|(_, starts)| stretch(starts, heap).len()).sum())
+        .map(|heap| {
+            dealt
+                .iter()
+                .map(|(_, starts)| stretch(starts, heap).len())
+                .sum()
+        })
         .collect();
     let mut order = vec![0; points.len()];
     let mut heaps = Vec::with_capacity(HEAPS);
@@ -153,14 +158,18 @@ mod tests {
     #[test]
     fn every_point_comes_once_and_neighbours_come_together() {
         let random = Random::new(1, 2);
-        let mut points: Vec<Vec3> = (0..200_000).map(|i| random.in_cube(i, 0) * 4.0 - 2.0).collect();
+        let mut points: Vec<Vec3> = (0..200_000)
+            .map(|i| random.in_cube(i, 0) * 4.0 - 2.0)
+            .collect();
         points[7] = Vec3::NAN;
         points[8] = Vec3::splat(1e30);
         let order = by_place(&points, 0.5);
         let mut seen = order.clone();
         seen.sort_unstable();
         assert!(seen.iter().enumerate().all(|(i, s)| i == *s as usize));
-        let steps = order.windows(2).map(|pair| points[pair[0] as usize].distance(points[pair[1] as usize]));
+        let steps = order
+            .windows(2)
+            .map(|pair| points[pair[0] as usize].distance(points[pair[1] as usize]));
         let near = steps.filter(|step| *step < 0.5).count();
         assert!(near > 190_000, "{near}");
         assert!(by_place(&[], 1.0).is_empty());

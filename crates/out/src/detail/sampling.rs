@@ -50,9 +50,15 @@ mod tests {
     #[test]
     fn support_points_put_four_of_seven_inside_the_box_and_fill_a_lattice_evenly() {
         let points = points(Sampling::SupportPoints, 70_000);
-        let inside = points.iter().filter(|p| p.abs().max_element() <= 1.0).count();
+        let inside = points
+            .iter()
+            .filter(|p| p.abs().max_element() <= 1.0)
+            .count();
         // The middle cube and half of each of the six others; four standard errors.
-        assert!((inside as f64 / 70_000.0 - 4.0 / 7.0).abs() < 0.008, "{inside}");
+        assert!(
+            (inside as f64 / 70_000.0 - 4.0 / 7.0).abs() < 0.008,
+            "{inside}"
+        );
         // On a lattice of particles every place gets as much as every other: fold all into one cell, in eight parts.
         let mut parts = [0u32; 8];
         for point in &points {
@@ -61,7 +67,12 @@ mod tests {
             parts[(part.x + 2 * part.y + 4 * part.z) as usize] += 1;
         }
         let even = 70_000.0 / 8.0;
-        assert!(parts.iter().all(|n| (f64::from(*n) - even).abs() < 4.0 * even.sqrt()), "{parts:?}");
+        assert!(
+            parts
+                .iter()
+                .all(|n| (f64::from(*n) - even).abs() < 4.0 * even.sqrt()),
+            "{parts:?}"
+        );
     }
 
     #[test]

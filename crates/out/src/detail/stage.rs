@@ -46,7 +46,9 @@ pub enum DetailError {
         next: u32,
     },
     /// Two particles have the same id.
-    #[error("two particles of frame {frame} have the id {id}: grains follow ids, which must be unique")]
+    #[error(
+        "two particles of frame {frame} have the id {id}: grains follow ids, which must be unique"
+    )]
     SameId {
         /// The frame.
         frame: u32,
@@ -62,7 +64,9 @@ pub enum DetailError {
         id: u64,
     },
     /// More than can be counted.
-    #[error("{grains} grains are too many: lower detail.grains_per_particle to have less than 2^32")]
+    #[error(
+        "{grains} grains are too many: lower detail.grains_per_particle to have less than 2^32"
+    )]
     TooMany {
         /// How many.
         grains: u64,
@@ -176,7 +180,9 @@ impl<'a> Stage<'a> {
             });
         }
         let chain = self.last.map(|(_, first)| first);
-        let there = self.first_of(frame).filter(|first| chain.is_none_or(|chain| chain == *first));
+        let there = self
+            .first_of(frame)
+            .filter(|first| chain.is_none_or(|chain| chain == *first));
         if let Some(first) = there {
             self.last = Some((frame, first));
             self.now = None;
@@ -209,8 +215,12 @@ impl<'a> Stage<'a> {
         let base = self.base(before)?;
         let path = self.to.frame_path(before);
         let kept = read_frame(&path)?;
-        let grains = restored(&self.settings, (&base.particles, &base.order), kept.particles)
-            .map_err(|reason| FrameError::Damaged { path, reason })?;
+        let grains = restored(
+            &self.settings,
+            (&base.particles, &base.order),
+            kept.particles,
+        )
+        .map_err(|reason| FrameError::Damaged { path, reason })?;
         Ok(Some((first, grains, base)))
     }
 
@@ -321,12 +331,18 @@ impl<'a> Stage<'a> {
 
     /// A number that is the same exactly where the grains are: of `frame`, sampled at `first`.
     fn stamp(&mut self, first: u32, frame: u32) -> Result<u64, DetailError> {
-        let known = self.stamps.range((first, first)..=(first, frame)).next_back();
+        let known = self
+            .stamps
+            .range((first, first)..=(first, frame))
+            .next_back();
         let (mut at, mut stamp) = match known {
             Some(((_, known), stamp)) => (known + 1, *stamp),
             None => {
                 let about = (VERSION, &self.settings, self.storage, self.scene.identity);
-                (first, xxhash_rust::xxh3::xxh3_64(format!("{about:?}").as_bytes()))
+                (
+                    first,
+                    xxhash_rust::xxh3::xxh3_64(format!("{about:?}").as_bytes()),
+                )
             }
         };
         while at <= frame {

@@ -76,7 +76,13 @@ impl Walls {
         for (body, solid) in self.solids.all().iter().enumerate() {
             for cell in 0..cells.len() {
                 let middle = (cells.coordinates(cell).as_vec3() + 0.5) * size;
-                add_blocks(solid, body as u32, (middle, 1.8661 * size), spacing, &mut wanted);
+                add_blocks(
+                    solid,
+                    body as u32,
+                    (middle, 1.8661 * size),
+                    spacing,
+                    &mut wanted,
+                );
             }
         }
         wanted.sort_unstable();
@@ -124,7 +130,10 @@ impl Walls {
         self.sampled.resize(solids.len(), None);
         for (body, (known, solid)) in self.sampled.iter_mut().zip(solids).enumerate() {
             let shape = solid.shape_at_start();
-            if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, shape)) {
+            if !known
+                .as_ref()
+                .is_some_and(|known| Arc::ptr_eq(known, shape))
+            {
                 self.blocks.retain(|key, _| key.0 != body as u32);
                 *known = Some(shape.clone());
             }
