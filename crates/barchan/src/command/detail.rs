@@ -180,7 +180,7 @@ fn note(frame: u32, made: &Made, progress: &Progress) {
             count(news.jumped)
         ));
     }
-    if news.gone > news.born / 2 && 2 * news.gone > made.grains.min(news.gone + news.born) {
+    if 2 * news.gone > news.before {
         progress.say(&format!(
             "frame {frame}: {} particles are gone and {} are new: grains follow ids, and most ids are not those of the frame before",
             count(news.gone),

@@ -25,6 +25,8 @@ pub struct Guides {
 /// What is unusual about two frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct News {
+    /// Particles in the first frame.
+    pub before: usize,
     /// Particles that are new in the second frame.
     pub born: usize,
     /// Particles that are in the first frame only.
@@ -158,6 +160,7 @@ impl Guides {
                 });
             }
         }
+        guides.news.before = first.len();
         guides.news.jumped = jumped.len();
         guides.news.without_velocity = resting && moved;
         let kept = first.len() - guides.news.gone;
