@@ -23,6 +23,8 @@ pub struct Contacts<'a> {
     radius: f32,
     /// Slower impacts than this are contact [m/s].
     resting: f32,
+    /// The furthest that a body moves, or sends a grain, in the step [m].
+    batted: f32,
     dt: f32,
 }
 
@@ -42,15 +44,16 @@ impl<'a> Contacts<'a> {
             restitution: bounces.fold(1.0, f32::min),
             radius,
             resting: RESTING * model.gravity.length() * dt,
+            // A body that meets a grain sends it off at twice its own speed at most.
+            batted: 2.0 * solids.all().iter().map(Solid::speed).fold(0.0, f32::max) * dt,
             dt,
         }
     }
 
     /// The solids that grains within `around` [m] of `middle` can meet on a way of `way` [m].
     pub fn near(&self, middle: Vec3, around: f32, way: f32) -> Mask {
-        let reach = around + way + self.radius;
+        let reach = around + way + self.batted + self.radius;
         let near = |solid: &Solid| {
-            let reach = reach + solid.speed() * self.dt;
             solid.bounds().distance_squared(middle) <= reach * reach
                 // What deforms is known at the end of the step only.
                 && (solid.is_deforming() || !solid.is_beyond(middle, reach))

@@ -93,12 +93,15 @@ pub fn measure(
     })
 }
 
+/// The box that a point is in. Fills seeded on a lattice have a particle in the middle of each cell: boxes lie between those.
+fn box_at(point: Vec3, size: f32) -> IVec3 {
+    (point / size - 0.5).floor().as_ivec3()
+}
+
 fn counts(points: &[Vec3], size: f32) -> HashMap<IVec3, u32> {
     let mut counts = HashMap::new();
     for point in points {
-        *counts
-            .entry((*point / size).floor().as_ivec3())
-            .or_default() += 1;
+        *counts.entry(box_at(*point, size)).or_default() += 1;
     }
     counts
 }
@@ -116,9 +119,9 @@ fn clumping(field: &Field, guides: &[Guide], grains: &[Vec3], size: f32) -> (f64
                 8 => Vec3::splat(0.5),
                 _ => IVec3::new(i & 1, i >> 1 & 1, i >> 2 & 1).as_vec3(),
             });
-            parts
-                .into_iter()
-                .all(|part| cover(field, guides, (at.as_vec3() + part) * size, &mut near) >= INSIDE)
+            parts.into_iter().all(|part| {
+                cover(field, guides, (at.as_vec3() + part + 0.5) * size, &mut near) >= INSIDE
+            })
         })
         .copied()
         .collect();
