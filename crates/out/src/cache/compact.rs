@@ -82,7 +82,7 @@ impl Lattice {
 
 /// The least power of two that is not less than `x`; zero for zero.
 fn power_of_two(x: f32) -> f32 {
-    if !(x > f32::MIN_POSITIVE) {
+    if x.is_nan() || x <= f32::MIN_POSITIVE {
         return 0.0;
     }
     let floor = f32::from_bits(x.to_bits() & 0x7f80_0000);
@@ -205,21 +205,30 @@ fn code(grains: &Grains, bunches: Range<usize>, all: Range<usize>) -> Vec<ArrayR
         floats(|bunch| bunch.wetness),
     ];
     arrays.extend(lattices.map(triples));
+    arrays.extend(lists(rows, places, speeds));
+    arrays
+}
+
+/// The codes of places and velocities, a list for each bunch.
+fn lists(rows: &[Bunch], places: Vec<u16>, speeds: Vec<u8>) -> [ArrayRef; 2] {
     let lengths = || OffsetBuffer::from_lengths(rows.iter().map(|b| 3 * b.count as usize));
     let item = |kind| Arc::new(Field::new("item", kind, false));
-    arrays.push(Arc::new(ListArray::new(
-        item(DataType::UInt16),
-        lengths(),
-        Arc::new(PrimitiveArray::<UInt16Type>::new(places.into(), None)),
-        None,
-    )));
-    arrays.push(Arc::new(ListArray::new(
-        item(DataType::UInt8),
-        lengths(),
-        Arc::new(PrimitiveArray::<UInt8Type>::new(speeds.into(), None)),
-        None,
-    )));
-    arrays
+    let places = Arc::new(PrimitiveArray::<UInt16Type>::new(places.into(), None));
+    let speeds = Arc::new(PrimitiveArray::<UInt8Type>::new(speeds.into(), None));
+    [
+        Arc::new(ListArray::new(
+            item(DataType::UInt16),
+            lengths(),
+            places,
+            None,
+        )),
+        Arc::new(ListArray::new(
+            item(DataType::UInt8),
+            lengths(),
+            speeds,
+            None,
+        )),
+    ]
 }
 
 fn triples(values: Vec<f32>) -> ArrayRef {

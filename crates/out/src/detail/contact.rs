@@ -125,8 +125,7 @@ impl<'a> Contacts<'a> {
             for (_, solid) in self.some(mask) {
                 let surface = solid.surface_at(*position, moment);
                 let depth = self.radius - surface.distance;
-                // Written so that NaN is left alone.
-                if !(depth > OVERLAP * self.radius) {
+                if depth.is_nan() || depth <= OVERLAP * self.radius {
                     continue;
                 }
                 *position += surface.normal * depth;
