@@ -144,7 +144,11 @@ fn strange_frames_are_told_of_and_what_was_done_stays() {
     let kept = std::fs::read(&path).unwrap();
     // A frame is missing in the middle.
     std::fs::remove_file(&path).unwrap();
-    insta::assert_snapshot!("detail_gap", detail(folder.path(), &[]));
+    let said = detail(folder.path(), &[]);
+    assert!(
+        said.starts_with("exit code 1") && said.contains("frame 3 of the run is not there"),
+        "{said}"
+    );
     std::fs::write(&path, &kept).unwrap();
     assert!(detail(folder.path(), &[]).contains("exit code 0"));
     assert!(bytes(folder.path()) == whole);
@@ -152,7 +156,11 @@ fn strange_frames_are_told_of_and_what_was_done_stays() {
     change(folder.path(), 3, |particles| {
         particles.id[1] = particles.id[0]
     });
-    insta::assert_snapshot!("detail_same_id", detail(folder.path(), &[]));
+    let said = detail(folder.path(), &[]);
+    assert!(
+        said.starts_with("exit code 1") && said.contains("have the id"),
+        "{said}"
+    );
     assert_eq!(bytes(folder.path()).len(), 5);
     // Ids that jump: all others than before.
     change(folder.path(), 3, |particles| {
@@ -215,8 +223,16 @@ fn a_full_disk_leaves_whole_frames_and_a_way_on() {
 #[test]
 fn wrong_settings_are_explained() {
     let folder = a_run();
-    insta::assert_snapshot!("detail_rule", detail(folder.path(), &["--rule", "ihmse"]));
-    insta::assert_snapshot!("detail_grains", detail(folder.path(), &["--grains", "0"]));
+    let said = detail(folder.path(), &["--rule", "ihmse"]);
+    assert!(
+        said.starts_with("exit code 2") && said.contains("ihmsen"),
+        "{said}"
+    );
+    let said = detail(folder.path(), &["--grains", "0"]);
+    assert!(
+        said.starts_with("exit code 2") && said.contains("at least 1"),
+        "{said}"
+    );
 }
 
 #[test]
