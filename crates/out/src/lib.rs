@@ -5,6 +5,7 @@
 
 pub mod cache;
 pub mod compare;
+pub mod detail;
 pub mod export;
 pub mod render;
 pub mod stats;

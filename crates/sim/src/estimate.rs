@@ -1,6 +1,6 @@
 //! What a scene will cost, before anything runs.
 
-use crate::scene::Scene;
+use crate::scene::{DetailStorage, Scene};
 use crate::solver::Cost;
 use crate::state::Particles;
 use serde::Serialize;
@@ -24,6 +24,10 @@ pub struct Estimate {
 
 /// Bytes that a run holds apart from its particles.
 const FIXED_MEMORY: f64 = 50e6;
+/// Bytes in memory for each fine grain.
+const GRAIN_MEMORY: f64 = 100.0;
+/// Bytes on disk for each fine grain, in full and in compact frames.
+const GRAIN_DISK: [f64; 2] = [62.0, 9.7];
 
 /// Estimates a run of `scene` with a solver of this `cost` on so many `threads`.
 pub fn estimate(scene: &Scene, cost: Cost, extra_bytes: usize, threads: usize) -> Estimate {
@@ -50,12 +54,22 @@ pub fn estimate(scene: &Scene, cost: Cost, extra_bytes: usize, threads: usize) -
         .map(|column| column.kind.size())
         .sum::<usize>()
         + extra_bytes;
+    let (grains, kept) = scene.detail.as_ref().map_or((0.0, 0.0), |detail| {
+        let kept = match detail.storage {
+            DetailStorage::Full => GRAIN_DISK[0],
+            DetailStorage::Compact => GRAIN_DISK[1],
+        };
+        (detail.grains_per_particle.0 as f64, kept)
+    });
+    let particles = at_end * cost.bytes_per_particle;
     Estimate {
         particles_at_start: at_start.round(),
         particles_at_end: at_end.round(),
-        memory_bytes: FIXED_MEMORY + at_end * cost.bytes_per_particle,
+        // Grains are made when the run is done.
+        memory_bytes: FIXED_MEMORY + particles.max(at_end * grains * GRAIN_MEMORY),
         seconds: mean * steps * cost.seconds_per_particle_step / threads as f64,
-        disk_bytes: (f64::from(scene.frames) + 1.0) * mean * row as f64 + 2.0 * at_end * row as f64,
+        disk_bytes: (f64::from(scene.frames) + 1.0) * mean * (row as f64 + grains * kept)
+            + 2.0 * at_end * row as f64,
         steps,
     }
 }

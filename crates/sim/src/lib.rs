@@ -8,6 +8,7 @@ pub mod atomic;
 pub mod body;
 pub mod checkpoint;
 pub mod clock;
+pub mod contact;
 pub mod coupling;
 pub mod emit;
 pub mod estimate;

@@ -406,6 +406,11 @@ impl Solid {
         self.fixed
     }
 
+    /// True where its shape itself changes.
+    pub fn is_deforming(&self) -> bool {
+        self.deformation.is_some()
+    }
+
     /// A bound on how fast [m/s] any of it moves in this step; what deforms counts as still.
     pub fn speed(&self) -> f32 {
         if self.dt == 0.0 || self.start == self.end {

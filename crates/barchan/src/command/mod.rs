@@ -3,12 +3,14 @@
 //! Results go to stdout, talk to stderr. Exit codes: 0 done, 1 the run failed, 2 wrong use or bad input.
 
 mod bench;
+mod bench_detail;
 mod bench_flip;
 mod bench_render;
 mod bench_sph;
 mod bench_surface;
 mod check;
 mod compare;
+mod detail;
 mod export;
 mod frames;
 mod info;
@@ -55,6 +57,8 @@ enum Command {
     Info(info::InfoArgs),
     /// Print figures about each frame
     Stats(stats::StatsArgs),
+    /// Make many small grains in place of each particle; given again, make what is missing
+    Detail(detail::DetailArgs),
     /// Make surface meshes around the material of each frame; given again, make what is missing
     Surface(surface::SurfaceArgs),
     /// Make pictures and a movie of a run
@@ -155,6 +159,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::New(args) => new::new(&args),
         Command::Info(args) => info::info(&args),
         Command::Stats(args) => stats::stats(&args),
+        Command::Detail(args) => detail::detail(&args),
         Command::Surface(args) => surface::surface(&args),
         Command::Render(args) => render::render(&args),
         Command::Compare(args) => compare::compare(&args),

@@ -1,6 +1,7 @@
 //! `barchan run`: a scene becomes a folder of frames; given again, it goes on.
 
 use super::check::{admit, estimate_run};
+use super::detail::make_grains;
 use super::frames::FrameRange;
 use super::progress::{FrameDone, Progress, Voice};
 use super::render::make_pictures;
@@ -35,6 +36,9 @@ pub struct RunArgs {
     /// Throw away an earlier run in the folder and start over
     #[arg(long)]
     fresh: bool,
+    /// Make no fine grains, whatever the scene says
+    #[arg(long)]
+    no_detail: bool,
     /// Make no pictures, whatever the scene says
     #[arg(long)]
     no_render: bool,
@@ -115,6 +119,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             job.folder.path().display()
         )));
     }
+    detail_all(&job, &mut progress)?;
     surface_all(&job, &progress)?;
     export_all(&job, &progress)?;
     render_all(&job, args)?;
@@ -125,6 +130,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 fn prepare(args: &RunArgs) -> Result<Job, Failure> {
     let threads = args.scene.start_threads();
     let mut scene = args.scene.load()?;
+    scene.detail = scene.detail.filter(|_| !args.no_detail);
     let solver = barchan_solvers::solver(&scene);
     let path = args
         .output
@@ -297,6 +303,14 @@ fn watch_for_interrupts() {
             std::process::exit(1);
         }
     });
+}
+
+fn detail_all(job: &Job, progress: &mut Progress) -> Result<(), Failure> {
+    let Some(doc) = &job.scene.detail else {
+        return Ok(());
+    };
+    let frames = job.folder.frames().map_err(Failure::run)?;
+    make_grains(&job.folder, &job.scene, doc, &frames, progress, |_, _| {})
 }
 
 fn surface_all(job: &Job, progress: &Progress) -> Result<(), Failure> {

@@ -190,6 +190,7 @@ impl RunFolder {
         for sub in [
             self.frames_dir(),
             self.checkpoint_dir(),
+            self.path.join("detail"),
             self.meshes_dir(),
             self.path.join("export"),
             self.images_dir(),

@@ -3,6 +3,7 @@
 //! The bytes depend on nothing but the frame. The footer holds a checksum of everything before it, so that a damaged
 //! file is noticed before it is believed.
 
+use super::grains::GrainKey;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, FixedSizeListArray, PrimitiveArray, RecordBatch};
@@ -170,7 +171,7 @@ fn data_type(kind: Kind) -> DataType {
     }
 }
 
-fn field(spec: ColumnSpec) -> Field {
+pub(super) fn field(spec: ColumnSpec) -> Field {
     let unit = HashMap::from([("unit".to_owned(), spec.unit.to_owned())]);
     Field::new(spec.name, data_type(spec.kind), false).with_metadata(unit)
 }
@@ -226,10 +227,7 @@ pub fn write_frame(
     particles: &Particles,
     compression: Compression,
 ) -> io::Result<()> {
-    write_arrow(to, meta, particles, compression).map_err(|error| match error {
-        ArrowError::IoError(_, source) => source,
-        other => io::Error::other(other),
-    })
+    write_arrow(to, meta, particles, compression).map_err(disk_error)
 }
 
 fn write_arrow(
@@ -239,39 +237,98 @@ fn write_arrow(
     compression: Compression,
 ) -> Result<(), ArrowError> {
     let columns = particles.raw();
-    let fields: Vec<Field> = columns.iter().map(|(spec, _)| field(*spec)).collect();
-    let schema = Arc::new(Schema::new_with_metadata(fields, meta.to_pairs()));
-    let codec = match compression {
-        Compression::None => None,
-        Compression::Lz4 => Some(CompressionType::LZ4_FRAME),
-        Compression::Zstd => Some(CompressionType::ZSTD),
-    };
-    let options = IpcWriteOptions::default().try_with_compression(codec)?;
-    let hashing = Hashing {
-        to,
-        hash: Xxh3::new(),
-        count: 0,
-    };
-    let mut writer = FileWriter::try_new_with_options(hashing, &schema, options)?;
-    let count = particles.len();
-    // An empty frame still has one batch, so that every reader finds its columns.
-    for start in (0..count.max(1)).step_by(BATCH) {
-        let rows = start..(start + BATCH).min(count);
-        let slice = |(spec, bytes): &(ColumnSpec, &[u8])| {
-            let size = spec.kind.size();
-            array(spec.kind, &bytes[rows.start * size..rows.end * size])
-        };
-        writer.write(&RecordBatch::try_new(
-            schema.clone(),
-            columns.iter().map(slice).collect(),
-        )?)?;
+    let specs: Vec<ColumnSpec> = columns.iter().map(|(spec, _)| *spec).collect();
+    let mut writer = FrameWriter::of_columns(to, meta, &specs, compression)?;
+    writer.rows(&columns)?;
+    writer.finish(&[])
+}
+
+/// Writes a frame piece by piece, for those who never have all of it in memory.
+pub(crate) struct FrameWriter<W: Write> {
+    writer: FileWriter<Hashing<W>>,
+    schema: Arc<Schema>,
+}
+
+impl<W: Write> FrameWriter<W> {
+    /// A frame of columns of one entry a row.
+    pub fn of_columns(
+        to: W,
+        meta: &FrameMeta,
+        columns: &[ColumnSpec],
+        compression: Compression,
+    ) -> Result<Self, ArrowError> {
+        let fields: Vec<Field> = columns.iter().map(|spec| field(*spec)).collect();
+        Self::new(to, (meta, &[]), fields, compression)
     }
-    let hashing = writer.get_ref();
-    let checksum = format!("{} {:016x}", hashing.count, hashing.hash.digest());
-    writer.write_metadata(CHECKSUM, checksum);
-    writer.finish()?;
-    writer.into_inner()?.flush()?;
-    Ok(())
+
+    /// A frame of any fields, with more to say than its facts.
+    pub fn new(
+        to: W,
+        (meta, more): (&FrameMeta, &[(String, String)]),
+        fields: Vec<Field>,
+        compression: Compression,
+    ) -> Result<Self, ArrowError> {
+        let mut pairs = meta.to_pairs();
+        pairs.extend(more.iter().cloned());
+        let schema = Arc::new(Schema::new_with_metadata(fields, pairs));
+        let codec = match compression {
+            Compression::None => None,
+            Compression::Lz4 => Some(CompressionType::LZ4_FRAME),
+            Compression::Zstd => Some(CompressionType::ZSTD),
+        };
+        let options = IpcWriteOptions::default().try_with_compression(codec)?;
+        let hashing = Hashing {
+            to,
+            hash: Xxh3::new(),
+            count: 0,
+        };
+        let writer = FileWriter::try_new_with_options(hashing, &schema, options)?;
+        Ok(Self { writer, schema })
+    }
+
+    /// Adds rows, as bytes column by column.
+    pub fn rows(&mut self, columns: &[(ColumnSpec, &[u8])]) -> Result<(), ArrowError> {
+        let count = columns
+            .first()
+            .map_or(0, |(spec, bytes)| bytes.len() / spec.kind.size());
+        // An empty frame still has one batch, so that every reader finds its columns.
+        for start in (0..count.max(1)).step_by(BATCH) {
+            let rows = start..(start + BATCH).min(count);
+            let slice = |(spec, bytes): &(ColumnSpec, &[u8])| {
+                let size = spec.kind.size();
+                array(spec.kind, &bytes[rows.start * size..rows.end * size])
+            };
+            self.arrays(columns.iter().map(slice).collect())?;
+        }
+        Ok(())
+    }
+
+    /// Adds rows, as arrays of the fields' types.
+    pub fn arrays(&mut self, arrays: Vec<ArrayRef>) -> Result<(), ArrowError> {
+        self.writer
+            .write(&RecordBatch::try_new(self.schema.clone(), arrays)?)
+    }
+
+    /// Ends the file with its checksum and with `notes`, keys and words that [`frame_note`] finds.
+    pub fn finish(mut self, notes: &[(&str, &str)]) -> Result<(), ArrowError> {
+        let hashing = self.writer.get_ref();
+        let checksum = format!("{} {:016x}", hashing.count, hashing.hash.digest());
+        self.writer.write_metadata(CHECKSUM, checksum);
+        for (key, words) in notes {
+            self.writer.write_metadata(*key, *words);
+        }
+        self.writer.finish()?;
+        self.writer.into_inner()?.to.flush()?;
+        Ok(())
+    }
+}
+
+/// What the disk says, where a frame could not be written.
+pub(crate) fn disk_error(error: ArrowError) -> io::Error {
+    match error {
+        ArrowError::IoError(_, source) => source,
+        other => io::Error::other(other),
+    }
 }
 
 /// Reads a frame file.
@@ -294,13 +351,20 @@ pub fn read_frame(path: &Path) -> Result<Frame, FrameError> {
 /// # Errors
 /// If it cannot be read or has none.
 pub fn frame_digest(path: &Path) -> Result<String, FrameError> {
+    frame_note(path, CHECKSUM)?.ok_or_else(|| FrameError::Damaged {
+        path: path.to_owned(),
+        reason: "it has no checksum".into(),
+    })
+}
+
+/// What a frame file's footer says under `key`, without reading the rest.
+///
+/// # Errors
+/// If it cannot be read.
+pub(crate) fn frame_note(path: &Path, key: &str) -> Result<Option<String>, FrameError> {
     let io = |source| FrameError::Io {
         path: path.to_owned(),
         source,
-    };
-    let damaged = |reason: &str| FrameError::Damaged {
-        path: path.to_owned(),
-        reason: reason.into(),
     };
     let mut file = File::open(path).map_err(io)?;
     let size = file.metadata().map_err(io)?.len();
@@ -309,13 +373,16 @@ pub fn frame_digest(path: &Path) -> Result<String, FrameError> {
     file.seek(SeekFrom::Start(size - tail)).map_err(io)?;
     let mut bytes = Vec::new();
     file.take(tail).read_to_end(&mut bytes).map_err(io)?;
-    let footer = footer(&bytes).map_err(|reason| damaged(&reason))?;
-    checksum(&footer)
-        .map(str::to_owned)
-        .ok_or_else(|| damaged("it has no checksum"))
+    match footer(&bytes) {
+        Ok(footer) => Ok(note(&footer, key).map(str::to_owned)),
+        Err(reason) => Err(FrameError::Damaged {
+            path: path.to_owned(),
+            reason,
+        }),
+    }
 }
 
-fn parse_frame(bytes: Vec<u8>) -> Result<Frame, String> {
+pub(super) fn parse_frame(bytes: Vec<u8>) -> Result<Frame, String> {
     let buffer = Buffer::from_vec(bytes);
     let footer = checked_footer(&buffer)?;
     let schema = footer.schema().ok_or("its footer has no schema")?;
@@ -330,6 +397,7 @@ fn parse_frame(bytes: Vec<u8>) -> Result<Frame, String> {
         pair.value().map(str::to_owned)
     };
     let meta = FrameMeta::from_pairs(get).ok_or("it lacks the frame's facts")?;
+    let compact = GrainKey::from_pairs(&get)?;
     let mut particles = Particles::default();
     for block in footer.recordBatches().iter().flatten() {
         let length = block.metaDataLength() as usize + block.bodyLength() as usize;
@@ -338,6 +406,10 @@ fn parse_frame(bytes: Vec<u8>) -> Result<Frame, String> {
             .read_record_batch(block, &data)
             .map_err(|e| e.to_string())?;
         let batch = batch.ok_or("a batch is empty")?;
+        if let Some(key) = compact {
+            super::compact::append(&mut particles, &batch, key)?;
+            continue;
+        }
         let before = particles.len();
         append(&mut particles, &batch)?;
         super::extra::append(&mut particles, before, &batch)?;
@@ -359,12 +431,12 @@ fn footer(bytes: &[u8]) -> Result<arrow_ipc::Footer<'_>, String> {
     arrow_ipc::root_as_footer(footer).map_err(|e| format!("its footer makes no sense: {e}"))
 }
 
-/// The checksum in a footer.
-fn checksum<'a>(footer: &arrow_ipc::Footer<'a>) -> Option<&'a str> {
+/// What a footer says under `key`.
+fn note<'a>(footer: &arrow_ipc::Footer<'a>, key: &str) -> Option<&'a str> {
     let pairs = footer.custom_metadata();
     let mut pairs = pairs.iter().flatten();
     pairs
-        .find(|pair| pair.key() == Some(CHECKSUM))
+        .find(|pair| pair.key() == Some(key))
         .and_then(|pair| pair.value())
 }
 
@@ -375,7 +447,7 @@ fn checked_footer(buffer: &Buffer) -> Result<arrow_ipc::Footer<'_>, String> {
         return Err("it is not a whole Arrow file".into());
     }
     let footer = footer(bytes)?;
-    let (count, hash) = checksum(&footer)
+    let (count, hash) = note(&footer, CHECKSUM)
         .and_then(|text| text.split_once(' '))
         .ok_or("it has no checksum")?;
     let count: usize = count.parse().map_err(|_| "its checksum makes no sense")?;

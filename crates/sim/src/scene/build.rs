@@ -333,6 +333,7 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
         model,
         compression: doc.output.compression,
         checkpoint_every: u32::try_from(doc.output.checkpoint_every.0).unwrap_or(u32::MAX),
+        detail: doc.detail.clone(),
         surface: doc.surface.clone(),
         exports: doc
             .export
@@ -395,7 +396,9 @@ fn flip_settings(doc: &SolverDoc, model: &Model) -> FlipSettings {
 fn deciding(parameters: &serde_json::Value) -> serde_json::Value {
     let mut deciding = parameters.clone();
     if let Some(map) = deciding.as_object_mut() {
-        for key in ["name", "frames", "output", "surface", "export", "render"] {
+        for key in [
+            "name", "frames", "output", "detail", "surface", "export", "render",
+        ] {
             map.remove(key);
         }
     }

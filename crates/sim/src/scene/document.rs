@@ -47,6 +47,8 @@ table! {
         air: Option<AirDoc>,
         /// How frames and checkpoints are kept.
         output: OutputDoc,
+        /// Many small grains in place of each particle, made when the run is done.
+        detail: Option<DetailDoc>,
         /// The surface around the material, made when the run is done.
         surface: Option<SurfaceDoc>,
         /// Files to write when the run is done.
@@ -403,6 +405,70 @@ keywords! {
         Lz4 = "lz4",
         /// Smallest.
         Zstd = "zstd",
+    }
+}
+
+table! {
+    /// Many small grains that follow the particles. They do not feel each other.
+    pub struct DetailDoc {
+        /// Grains in place of each particle.
+        grains_per_particle: Count<1, 65536> = Count(100),
+        /// What moves a grain.
+        rule: DetailRule = DetailRule::Ihmsen,
+        /// Where a particle's grains begin; "support-points" if left out, "sphere" with rule = "alduan".
+        sampling: Option<DetailSampling>,
+        /// How far a particle is felt, in its radii.
+        reach: Quantity<Ratio, Positive> = Quantity::of(3.0),
+        /// The longest time step.
+        step: Quantity<Time, Positive> = Quantity::of(0.01),
+        /// alduan: steps from one interpolation of the particles' velocities to the next.
+        every: Count<1, 1000> = Count(1),
+        /// Keeps grains from sinking between the particles and from gathering; false gives the rules as published.
+        hold_density: bool = true,
+        /// Diameter of a grain; if left out, such that the grains fill the material as sand does.
+        size: Option<Quantity<Length, Positive>>,
+        /// Grains are up to this part larger or smaller.
+        size_spread: Quantity<Ratio, Unit> = Quantity::of(0.3),
+        /// How frames of grains are kept.
+        storage: DetailStorage = DetailStorage::Full,
+        /// Fewer and larger grains far from the camera of `[render]`: full detail up to this distance.
+        near: Option<Quantity<Length, Positive>>,
+    }
+}
+
+impl Default for DetailDoc {
+    fn default() -> Self {
+        Self::missing().expect("every key has a default")
+    }
+}
+
+keywords! {
+    /// What moves a grain.
+    pub enum DetailRule {
+        /// The particles' velocity blended with free flight, by weights (Ihmsen et al. 2013).
+        Ihmsen = "ihmsen",
+        /// The particles' velocity near two or more of them, free flight elsewhere (Alduán et al. 2009).
+        Alduan = "alduan",
+    }
+}
+
+keywords! {
+    /// Where a particle's grains begin.
+    pub enum DetailSampling {
+        /// About seven points in and around it (Ihmsen et al. 2013).
+        SupportPoints = "support-points",
+        /// Anywhere in its sphere (Alduán et al. 2009).
+        Sphere = "sphere",
+    }
+}
+
+keywords! {
+    /// How frames of grains are kept.
+    pub enum DetailStorage {
+        /// As frames of particles: about 60 bytes a grain.
+        Full = "full",
+        /// Places in 16 bits and velocities in 8, within the box of each particle's grains: about 10 bytes a grain.
+        Compact = "compact",
     }
 }
 

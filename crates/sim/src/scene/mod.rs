@@ -15,8 +15,9 @@ mod render;
 mod shapes;
 
 pub use document::{
-    Compression, Format, FrictionDoc as Friction, MeshFormat, Method, ShutterDoc, SphLaw,
-    SphScheme, SurfaceDoc, SurfaceStyle,
+    Compression, DetailDoc, DetailRule, DetailSampling, DetailStorage, Format,
+    FrictionDoc as Friction, MeshFormat, Method, ShutterDoc, SphLaw, SphScheme, SurfaceDoc,
+    SurfaceStyle,
 };
 pub use preset::{PRESETS, Preset};
 pub use problem::{SceneError, SceneProblem};
@@ -56,6 +57,8 @@ pub struct Scene {
     pub compression: Compression,
     /// Frames between checkpoints.
     pub checkpoint_every: u32,
+    /// The grains to make when the run is done.
+    pub detail: Option<DetailDoc>,
     /// The surface to make when the run is done.
     pub surface: Option<SurfaceDoc>,
     /// Files to write when the run is done.

@@ -1,6 +1,7 @@
 //! Constitutive laws: pure functions, tested alone.
 
-pub mod contact;
 pub mod drag;
 pub mod friction;
 pub mod yield_surface;
+
+pub use barchan_sim::contact;

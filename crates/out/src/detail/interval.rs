@@ -1,0 +1,335 @@
+//! All grains from one frame to the next.
+
+use super::advance::Stepper;
+use super::contact::Contacts;
+use super::density::Density;
+use super::field::Field;
+use super::guides::{Guide, Guides};
+use super::order::by_place;
+use super::rule::Law;
+use super::settings::{Rule, Settings};
+use super::walls::{Moment, Walls};
+use crate::cache::Grains;
+use barchan_base::parallel::{CHUNK, chunks};
+use barchan_sim::body::SequenceError;
+use barchan_sim::clock::{Clock, TICKS_PER_FRAME};
+use barchan_sim::model::Model;
+use barchan_sim::solids::BodyPlace;
+use glam::Vec3;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Moves grains from frame to frame; holds scratch only.
+pub struct Advancer {
+    settings: Settings,
+    field: Field,
+    walls: Walls,
+    guides: Vec<Guide>,
+    points: Vec<Guide>,
+    density: Density,
+    pushes: Vec<f32>,
+    /// Grain at each place of the order, and where they are.
+    order: Vec<u32>,
+    position: Vec<Vec3>,
+    velocity: Vec<Vec3>,
+}
+
+/// What lies between two frames.
+pub struct Interval<'a> {
+    /// Number of the first frame.
+    pub frame: u32,
+    /// Frames a second.
+    pub fps: f64,
+    /// The particles on their way.
+    pub guides: &'a Guides,
+    /// Where the bodies are at both ends.
+    pub bodies: (&'a [BodyPlace], &'a [BodyPlace]),
+    /// Radius of a grain [m].
+    pub radius: f32,
+}
+
+impl Advancer {
+    /// An advancer with these settings.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            density: Density::new(&settings),
+            pushes: Vec::new(),
+            settings,
+            field: Field::default(),
+            walls: Walls::default(),
+            guides: Vec::new(),
+            points: Vec::new(),
+            order: Vec::new(),
+            position: Vec::new(),
+            velocity: Vec::new(),
+        }
+    }
+
+    /// Moves `grains` over an interval; returns how many steps it took.
+    ///
+    /// # Errors
+    /// If a file of a mesh sequence cannot be used.
+    pub fn advance(
+        &mut self,
+        model: &Model,
+        grains: &mut Grains,
+        interval: &Interval<'_>,
+    ) -> Result<u32, SequenceError> {
+        let largest = interval.guides.largest_radius();
+        self.field.set_reach(self.settings.reach, largest);
+        self.take(grains, self.field.cell());
+        self.pushes.clear();
+        let mut clock = Clock {
+            frame: interval.frame,
+            ..Clock::new(interval.fps)
+        };
+        loop {
+            let step = clock.plan(self.settings.step);
+            let part = |tick: u64| tick as f32 / TICKS_PER_FRAME as f32;
+            let moment = Moment {
+                times: (step.start, step.end),
+                parts: (part(clock.tick), part(clock.tick + step.ticks)),
+            };
+            self.walls.place(model, moment, interval.bodies)?;
+            self.step(model, interval, moment, clock.step as u32);
+            if clock.advance(&step) {
+                break;
+            }
+        }
+        self.give_back(grains);
+        Ok(clock.step as u32)
+    }
+
+    fn step(&mut self, model: &Model, interval: &Interval<'_>, moment: Moment, number: u32) {
+        let settings = &self.settings;
+        let dt = (moment.times.1 - moment.times.0) as f32;
+        let alduan = settings.rule == Rule::Alduan;
+        // Without particles everything flies.
+        let led = !alduan || number.is_multiple_of(settings.every);
+        let interpolates = led && !interval.guides.is_empty();
+        if interpolates {
+            interval.guides.during(moment.parts, dt, &mut self.guides);
+            self.field.sort_particles(&self.guides, &self.pushes);
+            if number == 0 && settings.hold_density && !alduan {
+                let (field, guides) = (&self.field, &self.guides);
+                self.density
+                    .pushes(field, guides, &self.position, &mut self.pushes);
+                self.field.sort_particles(&self.guides, &self.pushes);
+            }
+            self.points.clear();
+            if !alduan {
+                let spacing = 2.0 * interval.guides.largest_radius();
+                let (cells, size) = (self.field.cells(), self.field.cell());
+                self.walls.points(cells, size, spacing, &mut self.points);
+            }
+            self.field.sort_walls(&self.points);
+        }
+        let stepper = Stepper {
+            law: interpolates.then(|| Law::new(settings)),
+            field: &self.field,
+            contacts: Contacts::new(model, &self.walls.solids, interval.radius, dt),
+            pull: model.gravity * dt,
+            dt,
+        };
+        stepper.advance(&mut self.position, &mut self.velocity);
+    }
+
+    /// Copies grains in the order of their places.
+    fn take(&mut self, grains: &Grains, reach: f32) {
+        self.order = by_place(&grains.position, reach.max(f32::MIN_POSITIVE));
+        gather(&grains.position, &self.order, &mut self.position);
+        gather(&grains.velocity, &self.order, &mut self.velocity);
+    }
+
+    /// Copies them back.
+    fn give_back(&mut self, grains: &mut Grains) {
+        let place: Vec<AtomicU32> = (0..self.order.len())
+            .into_par_iter()
+            .map(|_| AtomicU32::new(0))
+            .collect();
+        // Each is written once, by whomever.
+        chunks(self.order.len()).for_each(|range| {
+            for i in range {
+                place[self.order[i] as usize].store(i as u32, Ordering::Relaxed);
+            }
+        });
+        let place: Vec<u32> = place.into_iter().map(AtomicU32::into_inner).collect();
+        gather(&self.position, &place, &mut grains.position);
+        gather(&self.velocity, &place, &mut grains.velocity);
+    }
+}
+
+/// Makes entry `i` of `to` entry `order[i]` of `from`.
+fn gather(from: &[Vec3], order: &[u32], to: &mut Vec<Vec3>) {
+    to.resize(order.len(), Vec3::ZERO);
+    to.par_chunks_mut(CHUNK)
+        .zip(order.par_chunks(CHUNK))
+        .for_each(|(to, order)| {
+            for (to, i) in to.iter_mut().zip(order) {
+                *to = from[*i as usize];
+            }
+        });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::Bunch;
+    use crate::detail::births::{key, sample};
+    use crate::detail::settings::Sampling;
+    use barchan_base::Pose;
+    use barchan_base::shape::Shape;
+    use barchan_sim::body::{Body, Form, Interpolation, Track};
+    use barchan_sim::solids::Solids;
+    use barchan_sim::state::Particles;
+    use glam::Quat;
+    use std::sync::Arc;
+
+    const FPS: f64 = 50.0;
+
+    fn settings() -> Settings {
+        Settings {
+            per_particle: 64,
+            rule: Rule::Ihmsen,
+            sampling: Sampling::SupportPoints,
+            reach: 3.0,
+            step: 0.01,
+            every: 1,
+            hold_density: true,
+            radius: None,
+            spread: 0.3,
+            seed: 1,
+            near: None,
+        }
+    }
+
+    fn model(bodies: Vec<Form>) -> Model {
+        let body = |form| Body {
+            name: "body".into(),
+            form,
+            friction: 0.5,
+            restitution: Some(0.3),
+        };
+        Model {
+            bodies: bodies.into_iter().map(body).collect(),
+            ..Model::empty()
+        }
+    }
+
+    fn ground() -> Form {
+        Form::Static(Arc::new(Shape::HalfSpace { normal: Vec3::Y }))
+    }
+
+    /// A block of particles on the ground, `n` along each edge.
+    fn block(n: u32) -> Particles {
+        let mut particles = Particles::default();
+        particles.resize(n.pow(3) as usize);
+        for i in 0..n.pow(3) {
+            let cell = Vec3::new((i % n) as f32, (i / n % n) as f32, (i / n / n) as f32);
+            particles.id[i as usize] = i.into();
+            particles.position[i as usize] = (cell + 0.5) * 0.04;
+        }
+        particles.radius.fill(0.02);
+        particles
+    }
+
+    fn go(
+        model: &Model,
+        settings: &Settings,
+        grains: &mut Grains,
+        (first, second): (&Particles, &Particles),
+        frame: u32,
+    ) {
+        let guides = Guides::in_order(first, second, (1.0 / FPS) as f32);
+        let interval = Interval {
+            frame,
+            fps: FPS,
+            guides: &guides,
+            bodies: (&[], &[]),
+            radius: 0.002,
+        };
+        let mut advancer = Advancer::new(settings.clone());
+        advancer.advance(model, grains, &interval).unwrap();
+    }
+
+    #[test]
+    fn grains_rest_when_the_particles_do_and_move_as_one_with_them() {
+        let (model, settings, base) = (model(vec![ground()]), settings(), block(6));
+        let mut solids = Solids::default();
+        solids.place(&model, 0.0, 0.0).unwrap();
+        let mut grains = sample(&settings, &base, &solids).unwrap();
+        let start = grains.position.clone();
+        for frame in 0..30 {
+            go(&model, &settings, &mut grains, (&base, &base), frame);
+        }
+        assert!(
+            grains.velocity.iter().all(|v| *v == Vec3::ZERO),
+            "something moves"
+        );
+        let far = |a: &[Vec3], b: &[Vec3]| {
+            a.iter()
+                .zip(b)
+                .filter(|(a, b)| a.distance(**b) > 0.03)
+                .count()
+        };
+        // Only those that began above the block or beside it have come down.
+        assert!(far(&start, &grains.position) < grains.len() / 20);
+        assert!(grains.position.iter().all(|p| p.y > 0.0));
+        // Carried sideways, none is left behind.
+        let rested = grains.position.clone();
+        let mut after = base.clone();
+        let shift = Vec3::new(0.01, 0.0, 0.004);
+        after.position.iter_mut().for_each(|p| *p += shift);
+        after.velocity.fill(shift * FPS as f32);
+        let mut before = base.clone();
+        before.velocity.fill(shift * FPS as f32);
+        go(&model, &settings, &mut grains, (&before, &after), 30);
+        let off = |(a, b): (&Vec3, &Vec3)| (*b - *a - shift).length();
+        let inside = rested
+            .iter()
+            .zip(&grains.position)
+            .filter(|(a, _)| a.cmpgt(Vec3::splat(0.03)).all() && a.cmplt(Vec3::splat(0.21)).all());
+        assert!(inside.map(off).fold(0.0, f32::max) < 1e-4);
+    }
+
+    #[test]
+    fn no_grain_passes_a_thin_plate_or_a_fast_blade() {
+        let plate = |half: Vec3| Arc::new(Shape::Cuboid { half });
+        let at = |x: f32| Pose::new(Vec3::X * x, Quat::IDENTITY);
+        let track = Track::new(&[(0.0, at(-1.0)), (0.02, at(1.0))], Interpolation::Linear);
+        let floor = model(vec![Form::Static(plate(Vec3::new(5.0, 1e-4, 5.0)))]);
+        let blade = model(vec![Form::Keyframed(
+            plate(Vec3::new(1e-4, 5.0, 5.0)),
+            track,
+        )]);
+        let settings = settings();
+        let mut grains = Grains::none(key(&settings));
+        let random = grains.key.random();
+        grains.bunches.push(Bunch {
+            id: 0,
+            count: 5000,
+            radius: 0.002,
+            mass: 1.0,
+            material: 0,
+            wetness: 0.0,
+        });
+        grains.position = (0..5000)
+            .map(|i| random.in_cube(i, 0) * 0.5 + Vec3::Y * 0.01)
+            .collect();
+        grains.velocity = (0..5000)
+            .map(|i| (random.in_cube(i, 3) - Vec3::new(0.5, 1.5, 0.5)) * 80.0)
+            .collect();
+        let mut falling = grains.clone();
+        let none = Particles::default();
+        for frame in 0..3 {
+            go(&floor, &settings, &mut falling, (&none, &none), frame);
+            assert!(falling.position.iter().all(|p| p.y > 0.0), "frame {frame}");
+        }
+        grains.velocity.fill(Vec3::ZERO);
+        go(&blade, &settings, &mut grains, (&none, &none), 0);
+        assert!(
+            grains.position.iter().all(|p| p.x > 1.0),
+            "the blade went through"
+        );
+    }
+}
