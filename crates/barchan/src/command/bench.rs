@@ -2,7 +2,9 @@
 
 use super::machine::peak_memory;
 use super::say::{bytes, grouped, out, talk};
-use super::{Failure, bench_flip, bench_render, bench_sph, bench_surface, start_threads};
+use super::{
+    Failure, bench_correction, bench_flip, bench_render, bench_sph, bench_surface, start_threads,
+};
 use barchan_base::Pose;
 use barchan_base::mesh::{Mesh, load_mesh};
 use barchan_base::sampling::Layout;
@@ -23,12 +25,12 @@ use std::time::Instant;
 #[derive(clap::Args)]
 pub struct BenchArgs {
     /// What to measure
-    #[arg(value_parser = ["ballistic", "flip", "sph", "surface", "render"])]
+    #[arg(value_parser = ["ballistic", "correction", "flip", "sph", "surface", "render"])]
     name: String,
     /// Print JSON lines, the last one the headline
     #[arg(long)]
     json: bool,
-    /// Particles [default: 10 million; 433,479 for flip and surface, 100,000 for sph, 20 million for render]
+    /// Particles [default: 10 million; 10,000 and 10 million for correction, 433,479 for flip and surface, 100,000 for sph, 20 million for render]
     #[arg(long)]
     particles: Option<u64>,
     /// Steps
@@ -64,6 +66,7 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
         ));
     }
     match args.name.as_str() {
+        "correction" => bench_correction::bench(args.particles, args.json),
         "flip" => bench_flip::bench(args.particles.unwrap_or(bench_flip::PARTICLES), args.json),
         "sph" => bench_sph::bench(args.particles.unwrap_or(100_000), args.steps, args.json),
         "surface" => bench_surface::bench(args.particles.unwrap_or(PAPER_PARTICLES), args.json),

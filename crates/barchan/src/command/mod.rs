@@ -3,6 +3,7 @@
 //! Results go to stdout, talk to stderr. Exit codes: 0 done, 1 the run failed, 2 wrong use or bad input.
 
 mod bench;
+mod bench_correction;
 mod bench_flip;
 mod bench_render;
 mod bench_sph;
@@ -18,6 +19,7 @@ mod progress;
 mod render;
 mod run;
 mod say;
+mod spread;
 mod stats;
 mod surface;
 mod validate;
@@ -57,6 +59,8 @@ enum Command {
     Stats(stats::StatsArgs),
     /// Make surface meshes around the material of each frame; given again, make what is missing
     Surface(surface::SurfaceArgs),
+    /// Move grains that lie too dense on a surface apart
+    Spread(spread::SpreadArgs),
     /// Make pictures and a movie of a run
     Render(render::RenderArgs),
     /// Put two runs side by side: pictures and figures, as a page
@@ -156,6 +160,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Info(args) => info::info(&args),
         Command::Stats(args) => stats::stats(&args),
         Command::Surface(args) => surface::surface(&args),
+        Command::Spread(args) => spread::spread(&args),
         Command::Render(args) => render::render(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Export(args) => export::export(&args),

@@ -176,7 +176,6 @@ impl Net {
                 };
                 let chord = a.lerp(b, part);
                 let vertex = faces.plan.view(surface(faces.plan.point(chord)).0);
-                #[cfg(test)] eprintln!("{rise} {part} {from} {to} a {a} b {b} {}", vertex.distance(chord) / a.distance(b));
                 let off = vertex.distance(chord) / a.distance(b);
                 if off > detail.flat
                     && vertex.is_finite()

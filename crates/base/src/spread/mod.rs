@@ -26,7 +26,6 @@ pub use net::{Lattice, Net};
 pub use pressure::{Pressure, pressure};
 
 use crate::linear::Tolerance;
-use crate::random::Random;
 use carry::Carry;
 use crowd::Crowd;
 use glam::Vec3;
@@ -48,8 +47,8 @@ const ENOUGH: f64 = 1.1;
 /// How many more points than the bound a face may hold in the end.
 const TOLERATED: f32 = 1.05;
 
-/// Points stop flowing and begin to step when the excess is this part of what it was, or no longer falls by much.
-const FEW: f64 = 0.05;
+/// Points stop flowing and begin to step when the excess is this part of all, or no longer falls by much.
+const FEW: f64 = 0.002;
 const FALLS: f64 = 0.8;
 
 /// How many points there may be.
@@ -184,32 +183,39 @@ pub fn spread(
         ..Report::default()
     };
     report.after = report.before;
-    let mut flows = true;
+    let whole = settings.step >= 1.0;
     while report.passes < settings.passes && report.after.most > TOLERATED {
         let push = pressure(faces, &room.surplus(faces, &crowd), settings.tolerance);
         report.iterations += push.iterations;
-        if flows {
-            let carry = Carry {
-                faces,
-                locator: &locator,
-                pressure: &push.values,
-                aim: (AIM * room.density) as f32,
-                step: settings.step,
-            };
-            carry.all(&mut crowd);
-        } else {
-            let random = Random::new(u64::from(report.passes), 0);
-            settle::settle(faces, &push.values, &mut crowd, random);
-        }
+        let carry = Carry {
+            faces,
+            locator: &locator,
+            pressure: &push.values,
+            aim: (AIM * room.density) as f32,
+            step: settings.step,
+        };
+        carry.all(&mut crowd);
         report.passes += 1;
         let before = report.after.excess;
         report.after = room.crowding(faces, &crowd);
-        let little = report.after.excess < FEW * report.before.excess
-            || report.after.excess > FALLS * before;
-        flows &= settings.step < 1.0 || !little;
+        let few = report.after.excess < FEW * report.points as f64;
+        if whole && (few || report.after.excess > FALLS * before) {
+            break;
+        }
+    }
+    if whole && report.passes < settings.passes && report.after.most > TOLERATED {
+        settle::settle(faces, |face| room.most(faces, face) as u32, &mut crowd);
+        report.passes += 1;
+        report.after = room.crowding(faces, &crowd);
     }
     report.moved = crowd.write(faces, points);
     Ok(report)
+}
+
+/// How many points lie over each face, within `reach` [m] above or below it.
+pub fn counts(faces: &Faces, points: &[Vec3], reach: f32) -> Vec<u32> {
+    let crowd = Crowd::new(faces, &Locator::new(faces), points, reach);
+    (0..faces.len()).map(|face| crowd.count(face)).collect()
 }
 
 /// Points per area that a bound allows.

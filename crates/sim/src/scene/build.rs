@@ -395,7 +395,9 @@ fn flip_settings(doc: &SolverDoc, model: &Model) -> FlipSettings {
 fn deciding(parameters: &serde_json::Value) -> serde_json::Value {
     let mut deciding = parameters.clone();
     if let Some(map) = deciding.as_object_mut() {
-        for key in ["name", "frames", "output", "surface", "export", "render"] {
+        for key in [
+            "name", "frames", "output", "surface", "spread", "export", "render",
+        ] {
             map.remove(key);
         }
     }

@@ -16,7 +16,7 @@ mod shapes;
 
 pub use document::{
     Compression, Format, FrictionDoc as Friction, MeshFormat, Method, ShutterDoc, SphLaw,
-    SphScheme, SurfaceDoc, SurfaceStyle,
+    SphScheme, SpreadDoc, SpreadOn, SurfaceDoc, SurfaceStyle,
 };
 pub use preset::{PRESETS, Preset};
 pub use problem::{SceneError, SceneProblem};
