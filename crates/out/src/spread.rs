@@ -9,7 +9,7 @@ use barchan_base::spread::{
 use barchan_sim::atomic;
 use barchan_sim::body::SequenceError;
 use barchan_sim::model::Model;
-use barchan_sim::scene::{Compression, SpreadDoc, SpreadOn};
+use barchan_sim::scene::{Compression, SpreadDoc};
 use barchan_sim::solids::{Solid, Solids};
 use glam::{Vec2, Vec3};
 use std::io;

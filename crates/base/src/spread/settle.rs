@@ -91,7 +91,10 @@ impl Search {
         while next < self.seen.len() && found.is_none() {
             let face = self.seen[next];
             next += 1;
-            for &other in faces.neighbors[face as usize].iter().filter(|n| **n != NONE) {
+            for &other in faces.neighbors[face as usize]
+                .iter()
+                .filter(|n| **n != NONE)
+            {
                 if self.came[other as usize] == NONE {
                     self.came[other as usize] = face;
                     self.seen.push(other);
