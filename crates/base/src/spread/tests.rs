@@ -55,11 +55,13 @@ fn oracle(faces: &Faces, surplus: &[f32]) -> Vec<f64> {
             let ease = f64::from(faces.ease(face, side));
             sum += ease;
             if (other as usize) > face {
-                (rows.push(face), columns.push(other as usize));
+                rows.push(face);
+                columns.push(other as usize);
                 values.push(-ease);
             }
         }
-        (rows.push(face), columns.push(face));
+        rows.push(face);
+        columns.push(face);
         values.push(sum);
     }
     let p = CscMatrix::new_from_triplets(n, n, rows, columns, values);
