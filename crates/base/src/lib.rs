@@ -16,6 +16,7 @@ pub mod random;
 pub mod sampling;
 pub mod shape;
 pub mod shell;
+pub mod spread;
 
 pub use bounds::Bounds;
 pub use pose::Pose;

@@ -1,4 +1,5 @@
 //! What becomes of a run: its folder of frames ([`cache`]), figures about them ([`stats`]), surfaces around them ([`surface`]),
+//! grains spread on a surface ([`spread`]),
 //! pictures ([`render`]), two runs side by side ([`compare`]) and other programs' files ([`export`]).
 //!
 //! Sees particles, never a solver: it works on anyone's particles.
@@ -8,5 +9,6 @@ pub mod compare;
 pub mod detail;
 pub mod export;
 pub mod render;
+pub mod spread;
 pub mod stats;
 pub mod surface;

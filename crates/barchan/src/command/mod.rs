@@ -3,6 +3,7 @@
 //! Results go to stdout, talk to stderr. Exit codes: 0 done, 1 the run failed, 2 wrong use or bad input.
 
 mod bench;
+mod bench_correction;
 mod bench_detail;
 mod bench_flip;
 mod bench_render;
@@ -20,6 +21,7 @@ mod progress;
 mod render;
 mod run;
 mod say;
+mod spread;
 mod stats;
 mod surface;
 mod validate;
@@ -61,6 +63,8 @@ enum Command {
     Detail(detail::DetailArgs),
     /// Make surface meshes around the material of each frame; given again, make what is missing
     Surface(surface::SurfaceArgs),
+    /// Move grains that lie too dense on a surface apart
+    Spread(spread::SpreadArgs),
     /// Make pictures and a movie of a run
     Render(render::RenderArgs),
     /// Put two runs side by side: pictures and figures, as a page
@@ -161,6 +165,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Stats(args) => stats::stats(&args),
         Command::Detail(args) => detail::detail(&args),
         Command::Surface(args) => surface::surface(&args),
+        Command::Spread(args) => spread::spread(&args),
         Command::Render(args) => render::render(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Export(args) => export::export(&args),

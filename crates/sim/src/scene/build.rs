@@ -397,7 +397,7 @@ fn deciding(parameters: &serde_json::Value) -> serde_json::Value {
     let mut deciding = parameters.clone();
     if let Some(map) = deciding.as_object_mut() {
         for key in [
-            "name", "frames", "output", "detail", "surface", "export", "render",
+            "name", "frames", "output", "detail", "surface", "spread", "export", "render",
         ] {
             map.remove(key);
         }

@@ -51,6 +51,8 @@ table! {
         detail: Option<DetailDoc>,
         /// The surface around the material, made when the run is done.
         surface: Option<SurfaceDoc>,
+        /// How `barchan spread` moves crowded grains apart on a surface.
+        spread: Option<SpreadDoc>,
         /// Files to write when the run is done.
         export: Option<ExportDoc>,
         /// Pictures to make when the run is done.
@@ -537,6 +539,36 @@ keywords! {
         Glb = "glb",
         /// ParaView's .vtp.
         Vtk = "vtk",
+    }
+}
+
+table! {
+    /// How crowded grains are moved apart on a surface (Munns 2015).
+    pub struct SpreadDoc {
+        /// The surface they lie on.
+        on: SpreadOn = SpreadOn::Bodies,
+        /// Width of the faces that grains are counted on; four spacings if left out.
+        cell: Option<Quantity<Length, Positive>>,
+        /// How far apart grains shall be; their own diameter if left out.
+        spacing: Option<Quantity<Length, Positive>>,
+        /// The most grains on a face, in place of a spacing.
+        max_per_face: Option<Quantity<Ratio, Positive>>,
+        /// How far above or below the surface a grain counts as on it; one cell if left out.
+        reach: Option<Quantity<Length, Positive>>,
+        /// Passes at most; 1 is what the thesis does.
+        passes: Count<1, 1000> = Count(40),
+        /// Cuts faces with many grains into four, to move them more finely.
+        refine: bool = false,
+    }
+}
+
+keywords! {
+    /// A surface to spread grains on.
+    pub enum SpreadOn {
+        /// The solids of the scene.
+        Bodies = "bodies",
+        /// The surface around all particles.
+        Material = "material",
     }
 }
 

@@ -16,8 +16,8 @@ mod shapes;
 
 pub use document::{
     Compression, DetailDoc, DetailRule, DetailSampling, DetailStorage, Format,
-    FrictionDoc as Friction, MeshFormat, Method, ShutterDoc, SphLaw, SphScheme, SurfaceDoc,
-    SurfaceStyle,
+    FrictionDoc as Friction, MeshFormat, Method, ShutterDoc, SphLaw, SphScheme, SpreadDoc,
+    SpreadOn, SurfaceDoc, SurfaceStyle,
 };
 pub use preset::{PRESETS, Preset};
 pub use problem::{SceneError, SceneProblem};
