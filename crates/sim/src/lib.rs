@@ -11,6 +11,7 @@ pub mod clock;
 pub mod coupling;
 pub mod emit;
 pub mod estimate;
+pub mod grain;
 pub mod model;
 pub mod run;
 pub mod scene;

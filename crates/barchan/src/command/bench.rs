@@ -2,7 +2,9 @@
 
 use super::machine::peak_memory;
 use super::say::{bytes, grouped, out, talk};
-use super::{Failure, bench_flip, bench_render, bench_sph, bench_surface, start_threads};
+use super::{
+    Failure, bench_dem, bench_flip, bench_render, bench_sph, bench_surface, start_threads,
+};
 use barchan_base::Pose;
 use barchan_base::mesh::{Mesh, load_mesh};
 use barchan_base::sampling::Layout;
@@ -23,12 +25,12 @@ use std::time::Instant;
 #[derive(clap::Args)]
 pub struct BenchArgs {
     /// What to measure
-    #[arg(value_parser = ["ballistic", "flip", "sph", "surface", "render"])]
+    #[arg(value_parser = ["ballistic", "dem", "flip", "sph", "surface", "render"])]
     name: String,
     /// Print JSON lines, the last one the headline
     #[arg(long)]
     json: bool,
-    /// Particles [default: 10 million; 433,479 for flip and surface, 100,000 for sph, 20 million for render]
+    /// Particles [default: 10 million; 50,000 for dem, 433,479 for flip and surface, 100,000 for sph, 20 million for render]
     #[arg(long)]
     particles: Option<u64>,
     /// Steps
@@ -64,6 +66,11 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
         ));
     }
     match args.name.as_str() {
+        "dem" => bench_dem::bench(
+            args.particles.unwrap_or(bench_dem::GRAINS),
+            args.steps,
+            args.json,
+        ),
         "flip" => bench_flip::bench(args.particles.unwrap_or(bench_flip::PARTICLES), args.json),
         "sph" => bench_sph::bench(args.particles.unwrap_or(100_000), args.steps, args.json),
         "surface" => bench_surface::bench(args.particles.unwrap_or(PAPER_PARTICLES), args.json),
@@ -154,6 +161,7 @@ fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
             restitution: sand.restitution.value.si,
             color: [0.5; 3],
         }],
+        grains: vec![],
         fills: vec![Fill {
             material: 0,
             shape: Shape::Difference(Box::new(cube), collider.cloned().into_iter().collect()),

@@ -3,10 +3,12 @@
 //! Results go to stdout, talk to stderr. Exit codes: 0 done, 1 the run failed, 2 wrong use or bad input.
 
 mod bench;
+mod bench_dem;
 mod bench_flip;
 mod bench_render;
 mod bench_sph;
 mod bench_surface;
+mod calibrate;
 mod check;
 mod compare;
 mod export;
@@ -63,6 +65,8 @@ enum Command {
     Compare(compare::CompareArgs),
     /// Write frames as files for other programs
     Export(export::ExportArgs),
+    /// Find which contacts between grains give which angle of repose
+    Calibrate(calibrate::CalibrateArgs),
     /// Measure speed and memory
     Bench(bench::BenchArgs),
     /// Check every method against what sand and water must do
@@ -161,6 +165,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Export(args) => export::export(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Validate(args) => validate::validate(&args),
+        Command::Calibrate(args) => calibrate::calibrate(&args),
         Command::Schema => {
             out(&serde_json::to_string_pretty(&scene::schema()).expect("a schema is JSON"));
             Ok(())
