@@ -91,7 +91,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
             tell(name, (*friction, *rolling), &angles, args.json);
         }
     }
-    talk("a scene's friction_angle is looked up in such a table: crates/sim/src/grain/repose.rs");
+    talk("put the friction that gives the wanted angle into materials.NAME.grain.friction");
     Ok(())
 }
 

@@ -20,7 +20,7 @@ table! {
         shape: GrainShapeDoc = GrainShapeDoc::Named("ball"),
         /// Diameters, each of the smallest ball about a grain; all `solver.resolution` if left out.
         size: Option<SizeDoc>,
-        /// Coefficient of friction where two grains touch; left out, the one whose piles have the material's friction_angle.
+        /// Coefficient of friction where two grains touch; the tangent of the material's friction_angle if left out.
         friction: Option<Quantity<Ratio, NotNegative>>,
         /// Coefficient of rolling resistance: the lever of the load over the grain's radius.
         rolling_friction: Quantity<Ratio, NotNegative> = Quantity::of(0.0),

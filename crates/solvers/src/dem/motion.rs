@@ -17,6 +17,8 @@ pub struct Make {
     pub material: u16,
     /// True where all principal axes are alike.
     pub turns_alike: bool,
+    /// True where it is a single ball, whose turning in place moves nobody.
+    pub is_ball: bool,
     /// How wet it is, from 0 to 1.
     pub wetness: f32,
 }
@@ -143,6 +145,7 @@ mod tests {
             radius: 1.0,
             material: 0,
             turns_alike: false,
+            is_ball: false,
             wetness: 0.0,
         };
         // Near the middle axis, where it tumbles.

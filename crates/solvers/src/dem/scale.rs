@@ -11,6 +11,8 @@ use glam::Vec3;
 
 /// Steps in the shortest contact.
 const STEPS_IN_CONTACT: f64 = 15.0;
+/// Part of the allowed overlap that one impact may take: what comes behind presses too.
+const ROOM: f64 = 0.85;
 /// Way down that is looked for a floor [m], and looks on it.
 const DEEPEST: f32 = 100.0;
 const LOOKS: u32 = 200;
@@ -82,7 +84,7 @@ fn softest(model: &Model, speed: f64, overlap: f64) -> f64 {
         let radius = 0.5 * grain.sizes.quantile(0.0);
         let mass = 0.5 * grain.mass(radius as f32, material.grain_density);
         let ball = radius * smallest(grain);
-        let deepest = overlap * ball;
+        let deepest = ROOM * overlap * ball;
         let by_impact = 1.25 * mass * speed * speed / deepest.powf(2.5);
         // A chain of contacts carries the load of its own column, one grain wide.
         let gravity = f64::from(model.gravity.length());

@@ -46,7 +46,11 @@ impl Motion {
             }
             return;
         }
-        let turning = self.spin.length_squared() * make.radius * make.radius;
+        // A ball may turn about its contact for ever; one that rolls moves.
+        let turning = match make.is_ball {
+            true => 0.0,
+            false => self.spin.length_squared() * make.radius * make.radius,
+        };
         let limit = SLEEP * SLEEP * 2.0 * make.radius * rest.gravity;
         if self.velocity.length_squared() + turning >= limit {
             self.quiet = 0.0;

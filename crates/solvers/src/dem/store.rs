@@ -84,6 +84,8 @@ pub struct Marks {
     pub sorted_frame: f64,
     /// Grains that wait at an emitter's mouth.
     pub waiting: f64,
+    /// Speed of the fastest ball in the last step [m/s].
+    pub fastest: f64,
 }
 
 /// The memory, by name.
@@ -225,6 +227,17 @@ impl<'a> Store<'a> {
             && self.wall_normals.len() == 3 * wall_balls.len()
             && [0, 3 * partners.len()].contains(&self.rolls.len())
             && [0, 3 * wall_balls.len()].contains(&self.wall_rolls.len())
+    }
+}
+
+/// Speed of the fastest grain [m/s].
+pub fn fastest(state: &State) -> f64 {
+    match state.memory.last().map(groups::<Marks>) {
+        Some([marks]) => marks.fastest,
+        _ => {
+            let squares = state.particles.velocity.iter().map(|v| v.length_squared());
+            f64::from(squares.fold(0.0, f32::max)).sqrt()
+        }
     }
 }
 

@@ -429,6 +429,7 @@ fn make(model: &Model, material: u16, radius: f32, wetness: f32) -> Make {
         radius,
         material,
         turns_alike: solid.turns_alike(),
+        is_ball: grain.shape.balls().len() == 1,
         wetness,
     }
 }
