@@ -274,7 +274,7 @@ mod tests {
         };
         let (overlap, rate, slide): (f64, f64, f64) = (1e-4, 0.2, 0.5);
         let velocity = DVec3::new(slide, -rate, 0.0);
-        let force = law.force(&pair, &touch(overlap, velocity), &mut DVec3::ZERO);
+        let force = law.force(&pair, &touch(overlap, velocity), &mut DVec3::default());
         let normal = 1e5 * overlap.powf(1.5) + 300.0 * rate * overlap.sqrt();
         assert!((force.y / normal - 1.0).abs() < 1e-12);
         assert!((force.x / -(1e-3 * slide) - 1.0).abs() < 1e-12);
@@ -283,7 +283,7 @@ mod tests {
             ..law
         };
         let quick = touch(overlap, DVec3::new(50.0, -rate, 0.0));
-        let force = rough.force(&pair, &quick, &mut DVec3::ZERO);
+        let force = rough.force(&pair, &quick, &mut DVec3::default());
         assert!((force.x / (-0.4 * normal) - 1.0).abs() < 1e-12);
     }
 }
