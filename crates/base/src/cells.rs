@@ -169,6 +169,12 @@ impl Cells {
         self.corner + IVec3::from_array(at)
     }
 
+    /// The cell that a point is or would be in.
+    #[inline]
+    pub fn at(&self, point: Vec3) -> IVec3 {
+        coordinates(point, self.size)
+    }
+
     /// The nine rows of three cells around the cell at `at`, as ranges of cells; `cursor` makes it fast where cells
     /// are asked for in order.
     pub fn rows(&self, at: IVec3, cursor: &mut Cursor) -> [Range<usize>; 9] {

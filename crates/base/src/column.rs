@@ -5,7 +5,7 @@
 //! [`Column`]s, named at run time, and are treated alike.
 
 use bytemuck::Pod;
-use glam::{Mat3, Vec3};
+use glam::{Mat3, Vec3, Vec4};
 use rayon::prelude::*;
 
 /// What one entry of a column is.
@@ -17,6 +17,8 @@ pub enum Kind {
     F64,
     /// Three 32-bit floats.
     Vec3,
+    /// Four 32-bit floats; of a quaternion x, y, z, w.
+    Vec4,
     /// Nine 32-bit floats, column by column.
     Mat3,
     /// A 16-bit unsigned integer.
@@ -35,6 +37,7 @@ impl Kind {
             Self::F32 | Self::U32 => 4,
             Self::F64 | Self::U64 => 8,
             Self::Vec3 => 12,
+            Self::Vec4 => 16,
             Self::Mat3 => 36,
         }
     }
@@ -45,6 +48,7 @@ impl Kind {
             Self::F32 => "f32",
             Self::F64 => "f64",
             Self::Vec3 => "vec3",
+            Self::Vec4 => "vec4",
             Self::Mat3 => "mat3",
             Self::U16 => "u16",
             Self::U32 => "u32",
@@ -58,6 +62,7 @@ impl Kind {
             Self::F32,
             Self::F64,
             Self::Vec3,
+            Self::Vec4,
             Self::Mat3,
             Self::U16,
             Self::U32,
@@ -112,7 +117,7 @@ macro_rules! entries {
         }
     };
 }
-entries!(f32 => F32, f64 => F64, Vec3 => Vec3, Mat3 => Mat3, u16 => U16, u32 => U32, u64 => U64);
+entries!(f32 => F32, f64 => F64, Vec3 => Vec3, Vec4 => Vec4, Mat3 => Mat3, u16 => U16, u32 => U32, u64 => U64);
 
 /// A column named at run time: what one solver keeps for each particle beyond the common columns.
 #[derive(Clone, Debug, PartialEq)]

@@ -126,7 +126,7 @@ fn cubes_of_block() -> impl Iterator<Item = IVec3> {
 }
 
 /// Least distance of blue-noise points over their mean spacing, so that [`TRIES`] darts a cell give one point a cube.
-const DISK: f32 = 0.872;
+pub const DISK: f32 = 0.872;
 /// Darts thrown at each cell.
 const TRIES: u32 = 16;
 /// Cells of one colour are this far apart, so that their darts cannot meet.

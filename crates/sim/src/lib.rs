@@ -12,6 +12,7 @@ pub mod contact;
 pub mod coupling;
 pub mod emit;
 pub mod estimate;
+pub mod grain;
 pub mod model;
 pub mod run;
 pub mod scene;

@@ -1,6 +1,7 @@
 //! What does not change during a run.
 
 use crate::body::Body;
+use crate::grain::Grain;
 use barchan_base::sampling::Layout;
 use barchan_base::shape::Shape;
 use glam::Vec3;
@@ -20,6 +21,8 @@ pub struct Model {
     pub spacing: f32,
     /// Materials; particles name theirs by index.
     pub materials: Vec<Material>,
+    /// Their single grains, one entry a material where the method has them, else none.
+    pub grains: Vec<Grain>,
     /// What is there at the start.
     pub fills: Vec<Fill>,
     /// What arrives later.
@@ -44,6 +47,7 @@ impl Model {
             resolution: 1.0,
             spacing: 1.0,
             materials: Vec::new(),
+            grains: Vec::new(),
             fills: Vec::new(),
             emitters: Vec::new(),
             sinks: Vec::new(),

@@ -21,6 +21,15 @@ pub trait Solver: Send {
     /// The longest step [s] that is stable and accurate now.
     fn max_dt(&self, model: &Model, state: &State) -> f64;
 
+    /// Whether it can work with steps of at most `max_step` [s], which the scene asks for.
+    ///
+    /// # Errors
+    /// What is wrong with it, and what would work.
+    fn admit(&self, max_step: f64) -> Result<(), String> {
+        let _ = max_step;
+        Ok(())
+    }
+
     /// Advances the particles by `dt` [s]. The solids are already placed for this step, the clock is not yet advanced.
     ///
     /// # Errors

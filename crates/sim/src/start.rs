@@ -2,13 +2,14 @@
 
 use crate::body::SequenceError;
 use crate::clock::Clock;
-use crate::model::Model;
+use crate::grain::{Grain, ORIENTATION, orientation};
+use crate::model::{Fill, Model};
 use crate::solids::Solids;
 use crate::state::{Particles, State, Sunk, Tally};
 use barchan_base::column::{Column, ColumnSpec};
 use barchan_base::random::Random;
-use barchan_base::sampling::{self, FillError};
-use glam::Vec3;
+use barchan_base::sampling::{self, FillError, Layout};
+use glam::{Vec3, Vec4};
 
 /// Why a run cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +64,45 @@ pub fn add(
         particles.mass[i] = masses[birth.material];
         particles.material[i] = birth.material as u16;
     }
+    if !model.grains.is_empty() {
+        shape_grains(model, particles, old);
+    }
+}
+
+/// Places in a fill for grains that do not overlap and lie wholly inside.
+fn whole_grains(
+    fill: &Fill,
+    grain: &Grain,
+    spacing: f32,
+    random: Random,
+) -> Result<Vec<Vec3>, FillError> {
+    let apart = match fill.layout {
+        Layout::BlueNoise => spacing / sampling::DISK,
+        _ => spacing,
+    };
+    let mut points = sampling::fill(&fill.shape, apart, fill.layout, random)?;
+    let radius = 0.5 * grain.largest() as f32;
+    points.retain(|point| fill.shape.distance(*point) <= -radius);
+    Ok(points)
+}
+
+/// Gives the particles from `first` on the size, mass and turn of single grains.
+fn shape_grains(model: &Model, particles: &mut Particles, first: usize) {
+    for i in first..particles.len() {
+        let (id, material) = (particles.id[i], particles.material[i] as usize);
+        let grain = &model.grains[material];
+        let radius = grain.radius(model.seed, id);
+        particles.radius[i] = radius;
+        particles.mass[i] = grain.mass(radius, model.materials[material].grain_density) as f32;
+    }
+    let ids = &particles.id;
+    let turns = particles.extra.iter_mut().find(|c| c.spec == ORIENTATION);
+    if let Some(turns) = turns {
+        let turns = turns.entries_mut::<Vec4>();
+        for (turn, id) in turns[first..].iter_mut().zip(&ids[first..]) {
+            *turn = Vec4::from_array(orientation(model.seed, *id).to_array());
+        }
+    }
 }
 
 /// The state at time zero.
@@ -81,8 +121,11 @@ pub fn start(model: &Model, fps: f64, columns: &[ColumnSpec]) -> Result<State, S
     };
     for (index, fill) in model.fills.iter().enumerate() {
         let random = Random::new(model.seed, FILL_STREAM + index as u64);
-        let points = sampling::fill(&fill.shape, model.spacing, fill.layout, random)
-            .map_err(|source| StartError::Fill { index, source })?;
+        let points = match model.grains.get(fill.material) {
+            None => sampling::fill(&fill.shape, model.spacing, fill.layout, random),
+            Some(grain) => whole_grains(fill, grain, model.spacing, random),
+        };
+        let points = points.map_err(|source| StartError::Fill { index, source })?;
         let births = points.into_iter().map(|position| Birth {
             position,
             velocity: fill.velocity,

@@ -23,6 +23,7 @@ fn model(bodies: Vec<Body>) -> Model {
         resolution: 0.01,
         spacing: 0.01,
         materials: vec![],
+        grains: vec![],
         fills: vec![],
         emitters: vec![],
         sinks: vec![],

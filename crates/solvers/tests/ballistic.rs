@@ -36,6 +36,7 @@ fn model() -> Model {
             restitution: 0.5,
             color: [0.5; 3],
         }],
+        grains: vec![],
         fills: vec![],
         emitters: vec![],
         sinks: vec![],

@@ -34,6 +34,7 @@ fn model(gravity: f32, bodies: Vec<Body>, fills: Vec<Fill>) -> Model {
             restitution: 0.3,
             color: [0.5; 3],
         }],
+        grains: vec![],
         fills,
         emitters: vec![],
         sinks: vec![],

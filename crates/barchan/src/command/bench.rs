@@ -3,8 +3,8 @@
 use super::machine::peak_memory;
 use super::say::{bytes, grouped, out, talk};
 use super::{
-    Failure, bench_correction, bench_detail, bench_flip, bench_render, bench_sph, bench_surface,
-    start_threads,
+    Failure, bench_correction, bench_dem, bench_detail, bench_flip, bench_render, bench_sph,
+    bench_surface, start_threads,
 };
 use barchan_base::Pose;
 use barchan_base::mesh::{Mesh, load_mesh};
@@ -26,13 +26,13 @@ use std::time::Instant;
 #[derive(clap::Args)]
 pub struct BenchArgs {
     /// What to measure
-    #[arg(value_parser = ["ballistic", "correction", "flip", "sph", "detail", "surface", "render"])]
+    #[arg(value_parser = ["ballistic", "correction", "dem", "flip", "sph", "detail", "surface", "render"])]
     name: String,
     /// Print JSON lines, the last one the headline
     #[arg(long)]
     json: bool,
-    /// Particles [default: 10 million; 10,000 and 10 million for correction, 433,479 for flip and surface, 100,000 for sph,
-    /// 4 million for detail, 20 million for render]
+    /// Particles [default: 10 million; 10,000 and 10 million for correction, 50,000 for dem, 433,479 for flip and surface,
+    /// 100,000 for sph, 4 million for detail, 20 million for render]
     #[arg(long)]
     particles: Option<u64>,
     /// Steps
@@ -69,6 +69,11 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     }
     match args.name.as_str() {
         "correction" => bench_correction::bench(args.particles, args.json),
+        "dem" => bench_dem::bench(
+            args.particles.unwrap_or(bench_dem::GRAINS),
+            args.steps,
+            args.json,
+        ),
         "flip" => bench_flip::bench(args.particles.unwrap_or(bench_flip::PARTICLES), args.json),
         "sph" => bench_sph::bench(args.particles.unwrap_or(100_000), args.steps, args.json),
         "detail" => bench_detail::bench(args.particles.unwrap_or(bench_detail::GRAINS), args.json),
@@ -160,6 +165,7 @@ fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
             restitution: sand.restitution.value.si,
             color: [0.5; 3],
         }],
+        grains: vec![],
         fills: vec![Fill {
             material: 0,
             shape: Shape::Difference(Box::new(cube), collider.cloned().into_iter().collect()),

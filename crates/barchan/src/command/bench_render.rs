@@ -122,6 +122,7 @@ fn model() -> Model {
             restitution: sand.restitution.value.si,
             color: [0.76, 0.62, 0.42],
         }],
+        grains: vec![],
         fills: vec![],
         emitters: vec![],
         sinks: vec![],

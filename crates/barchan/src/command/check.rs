@@ -34,7 +34,7 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
         .output
         .clone()
         .unwrap_or_else(|| default_folder(&scene));
-    let verdict = admit(&scene, &cost, &folder);
+    let verdict = allow(&scene, &*solver).and_then(|()| admit(&scene, &cost, &folder));
     if args.json {
         let mut object = json!(cost);
         object["fits"] = verdict.is_ok().into();
@@ -83,6 +83,11 @@ fn print(scene: &Scene, cost: &Estimate, threads: usize) {
         duration(cost.seconds),
         grouped(cost.steps)
     ));
+}
+
+/// Whether the method can take steps as long as the scene asks for.
+pub fn allow(scene: &Scene, solver: &dyn Solver) -> Result<(), Failure> {
+    solver.admit(scene.max_step).map_err(Failure::Input)
 }
 
 /// Refuses what cannot fit, and says what to change.

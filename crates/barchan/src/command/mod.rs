@@ -4,11 +4,13 @@
 
 mod bench;
 mod bench_correction;
+mod bench_dem;
 mod bench_detail;
 mod bench_flip;
 mod bench_render;
 mod bench_sph;
 mod bench_surface;
+mod calibrate;
 mod check;
 mod compare;
 mod detail;
@@ -71,6 +73,8 @@ enum Command {
     Compare(compare::CompareArgs),
     /// Write frames as files for other programs
     Export(export::ExportArgs),
+    /// Find which contacts between grains give which angle of repose
+    Calibrate(calibrate::CalibrateArgs),
     /// Measure speed and memory
     Bench(bench::BenchArgs),
     /// Check every method against what sand and water must do
@@ -171,6 +175,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Export(args) => export::export(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Validate(args) => validate::validate(&args),
+        Command::Calibrate(args) => calibrate::calibrate(&args),
         Command::Schema => {
             out(&serde_json::to_string_pretty(&scene::schema()).expect("a schema is JSON"));
             Ok(())

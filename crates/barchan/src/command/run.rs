@@ -1,6 +1,6 @@
 //! `barchan run`: a scene becomes a folder of frames; given again, it goes on.
 
-use super::check::{admit, estimate_run};
+use super::check::{admit, allow, estimate_run};
 use super::detail::make_grains;
 use super::frames::FrameRange;
 use super::progress::{FrameDone, Progress, Voice};
@@ -141,6 +141,7 @@ fn prepare(args: &RunArgs) -> Result<Job, Failure> {
         .and_then(|range| range.last)
         .unwrap_or(scene.frames);
     scene.frames = last;
+    allow(&scene, &*solver)?;
     admit(&scene, &estimate_run(&scene, &*solver, threads), &path)?;
     let record = Record {
         scene: &scene,

@@ -33,6 +33,7 @@ fn spec(field: &Field) -> Option<ColumnSpec> {
         DataType::Float32 => Kind::F32,
         DataType::Float64 => Kind::F64,
         DataType::FixedSizeList(_, 3) => Kind::Vec3,
+        DataType::FixedSizeList(_, 4) => Kind::Vec4,
         DataType::FixedSizeList(_, 9) => Kind::Mat3,
         DataType::UInt16 => Kind::U16,
         DataType::UInt32 => Kind::U32,
@@ -53,7 +54,7 @@ fn bytes_of(array: &ArrayRef, kind: Kind) -> Option<&[u8]> {
         Kind::U16 => as_bytes(array.as_primitive_opt::<UInt16Type>()?.values()),
         Kind::U32 => as_bytes(array.as_primitive_opt::<UInt32Type>()?.values()),
         Kind::U64 => as_bytes(array.as_primitive_opt::<UInt64Type>()?.values()),
-        Kind::Vec3 | Kind::Mat3 => {
+        Kind::Vec3 | Kind::Vec4 | Kind::Mat3 => {
             let values = array.as_fixed_size_list_opt()?.values();
             as_bytes(values.as_primitive_opt::<Float32Type>()?.values())
         }

@@ -50,7 +50,7 @@ pub(super) fn write(file: &mut impl Write, snapshot: &Snapshot) -> io::Result<()
         let kind = match spec.kind {
             Kind::U16 | Kind::U32 | Kind::U64 => INTEGER,
             Kind::Vec3 => VECTOR,
-            Kind::F32 | Kind::F64 | Kind::Mat3 => FLOAT,
+            Kind::F32 | Kind::F64 | Kind::Vec4 | Kind::Mat3 => FLOAT,
         };
         file.write_all(&(name.len() as u16).to_be_bytes())?;
         file.write_all(name.as_bytes())?;

@@ -24,7 +24,7 @@ fn names((spec, _): &Column) -> Vec<String> {
 
 fn kind_name(kind: Kind) -> &'static str {
     match kind {
-        Kind::F32 | Kind::F64 | Kind::Vec3 | Kind::Mat3 => "float",
+        Kind::F32 | Kind::F64 | Kind::Vec3 | Kind::Vec4 | Kind::Mat3 => "float",
         Kind::U16 => "ushort",
         Kind::U32 | Kind::U64 => "uint",
     }

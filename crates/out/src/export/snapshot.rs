@@ -171,7 +171,7 @@ pub(super) fn floats(kind: Kind, bytes: &[u8]) -> Vec<f32> {
             .collect()
     }
     match kind {
-        Kind::F32 | Kind::Vec3 | Kind::Mat3 => entries::<f32, 4>(bytes, |v| v),
+        Kind::F32 | Kind::Vec3 | Kind::Vec4 | Kind::Mat3 => entries::<f32, 4>(bytes, |v| v),
         Kind::F64 => entries::<f64, 8>(bytes, |v| v as f32),
         Kind::U16 => entries::<u16, 2>(bytes, f32::from),
         Kind::U32 => entries::<u32, 4>(bytes, |v| v as f32),
@@ -189,7 +189,7 @@ pub(super) fn integers(kind: Kind, bytes: &[u8]) -> Option<Vec<i32>> {
         Kind::U16 => Some(entries(bytes, |b| i32::from(u16::from_ne_bytes(b)))),
         Kind::U32 => Some(entries(bytes, |b| u32::from_ne_bytes(b) as i32)),
         Kind::U64 => Some(entries(bytes, |b| u64::from_ne_bytes(b) as i32)),
-        Kind::F32 | Kind::F64 | Kind::Vec3 | Kind::Mat3 => None,
+        Kind::F32 | Kind::F64 | Kind::Vec3 | Kind::Vec4 | Kind::Mat3 => None,
     }
 }
 
@@ -197,6 +197,7 @@ pub(super) fn integers(kind: Kind, bytes: &[u8]) -> Option<Vec<i32>> {
 pub(super) fn width(kind: Kind) -> usize {
     match kind {
         Kind::Vec3 => 3,
+        Kind::Vec4 => 4,
         Kind::Mat3 => 9,
         _ => 1,
     }

@@ -9,7 +9,7 @@ type Array<'a> = (String, &'static str, usize, &'a [u8]);
 
 fn kind_name(kind: Kind) -> &'static str {
     match kind {
-        Kind::F32 | Kind::Vec3 | Kind::Mat3 => "Float32",
+        Kind::F32 | Kind::Vec3 | Kind::Vec4 | Kind::Mat3 => "Float32",
         Kind::F64 => "Float64",
         Kind::U16 => "UInt16",
         Kind::U32 => "UInt32",

@@ -2,7 +2,7 @@
 
 use barchan_base::column::{Column, Entry, Kind};
 use barchan_sim::state::Particles;
-use glam::{Mat3, Vec3};
+use glam::{Mat3, Vec3, Vec4};
 
 /// One number a particle.
 pub struct Values {
@@ -66,6 +66,7 @@ fn numbers(column: &Column, len: usize) -> Vec<f32> {
         Kind::U32 => each(column, len, |x: u32| x as f32),
         Kind::U64 => each(column, len, |x: u64| x as f32),
         Kind::Vec3 => each(column, len, |x: Vec3| x.length()),
+        Kind::Vec4 => each(column, len, |x: Vec4| x.length()),
         Kind::Mat3 => each(column, len, |x: Mat3| {
             x.to_cols_array()
                 .iter()

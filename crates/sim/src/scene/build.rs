@@ -9,7 +9,8 @@ use super::preset::{PRESETS, Preset};
 use super::problem::{Problem, Problems, suggest};
 use super::quantity::{Dimension, NotNegative, Quantity, Rate, Rule, Time};
 use super::read::{Read, Text};
-use super::{FlipSettings, Friction, Scene, SphSettings, Transfer, shapes::ShapeDoc};
+use super::{FlipSettings, Friction, Scene, SphSettings, Transfer, grains, shapes::ShapeDoc};
+use crate::grain::Grain;
 use crate::model::{Air, Emitter, Fill, Interval, Material, Model, Sink, Wet};
 use barchan_base::sampling::Layout;
 use barchan_base::shape::Shape;
@@ -26,6 +27,7 @@ impl Builder<'_> {
     fn spacing(&self) -> f32 {
         match self.method {
             Method::Ballistic | Method::Sph => self.resolution,
+            Method::Dem => self.largest_grain,
             Method::Flip => 0.5 * self.resolution,
         }
     }
@@ -77,6 +79,7 @@ impl Builder<'_> {
     }
 
     fn model(&mut self, doc: &SceneDoc, materials: Vec<Material>) -> Option<Model> {
+        let grains = self.grains(doc, &materials)?;
         let fills: Vec<_> = doc.fill.iter().map(|doc| self.fill(doc)).collect();
         let emitters: Vec<_> = doc.emit.iter().map(|doc| self.emitter(doc)).collect();
         let sinks: Vec<_> = doc.sink.iter().map(|doc| self.sink(doc)).collect();
@@ -93,6 +96,7 @@ impl Builder<'_> {
             resolution: self.resolution,
             spacing: self.spacing(),
             materials,
+            grains,
             fills: fills.into_iter().collect::<Option<_>>()?,
             emitters: emitters.into_iter().collect::<Option<_>>()?,
             sinks: sinks.into_iter().collect::<Option<_>>()?,
@@ -113,13 +117,47 @@ impl Builder<'_> {
             material: material?,
             shape: shape?,
             velocity: doc.velocity.vec3(),
-            layout: match doc.seeding {
-                SeedingDoc::Lattice => Layout::Lattice,
-                SeedingDoc::Jittered => Layout::Jittered,
-                SeedingDoc::BlueNoise => Layout::BlueNoise,
-                SeedingDoc::Settled => Layout::Settled,
-            },
+            layout: self.layout(doc)?,
         })
+    }
+
+    fn layout(&mut self, doc: &FillDoc) -> Option<Layout> {
+        let usual = match self.method {
+            Method::Dem => SeedingDoc::Lattice,
+            _ => SeedingDoc::Jittered,
+        };
+        match (doc.seeding.unwrap_or(usual), self.method) {
+            (SeedingDoc::Lattice, _) => Some(Layout::Lattice),
+            (SeedingDoc::BlueNoise, _) => Some(Layout::BlueNoise),
+            (seeding, Method::Dem) => {
+                let message = format!(
+                    "seeding = \"{}\" lays grains over each other, and they would burst apart",
+                    seeding.word()
+                );
+                let help = "use \"lattice\" or \"blue-noise\" with method = \"dem\"";
+                self.none(Problem::new(doc.span.clone(), message).help(help))
+            }
+            (SeedingDoc::Jittered, _) => Some(Layout::Jittered),
+            (SeedingDoc::Settled, _) => Some(Layout::Settled),
+        }
+    }
+
+    /// The single grains of each material, where the method has them.
+    fn grains(&mut self, doc: &SceneDoc, materials: &[Material]) -> Option<Vec<Grain>> {
+        if self.method != Method::Dem {
+            return Some(Vec::new());
+        }
+        let resolution = doc.solver.resolution.si;
+        let grains: Vec<Option<Grain>> = materials
+            .iter()
+            .zip(doc.materials.values())
+            .map(|(material, doc)| doc.grain.build(material, resolution, self.problems))
+            .collect();
+        let grains = grains.into_iter().collect::<Option<Vec<_>>>()?;
+        let largest = grains.iter().map(Grain::largest).fold(0.0, f64::max);
+        // A hair of room, so that rounding lays none into its neighbour.
+        self.largest_grain = (largest * 1.0001) as f32;
+        Some(grains)
     }
 
     fn emitter(&mut self, doc: &EmitDoc) -> Option<Emitter> {
@@ -287,6 +325,7 @@ pub fn check_surface(doc: &SurfaceDoc, problems: &mut Problems) {
 pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Scene> {
     check_header(doc, problems);
     check_sph_keys(&doc.solver, problems);
+    check_dem_keys(doc, problems);
     let name = name(doc, path, problems)?;
     let materials: Vec<Option<Material>> = doc
         .materials
@@ -300,6 +339,7 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
         folder: path.parent().unwrap_or(Path::new("")),
         up: doc.up,
         resolution: doc.solver.resolution.si as f32,
+        largest_grain: doc.solver.resolution.si as f32,
         method: doc.solver.method,
         materials: materials
             .iter()
@@ -330,6 +370,7 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
         method: doc.solver.method,
         flip: flip_settings(&doc.solver, &model),
         sph: sph_settings(&doc.solver),
+        dem: grains::settings(&doc.solver),
         model,
         compression: doc.output.compression,
         checkpoint_every: u32::try_from(doc.output.checkpoint_every.0).unwrap_or(u32::MAX),
@@ -359,6 +400,25 @@ fn check_sph_keys(doc: &SolverDoc, problems: &mut Problems) {
         let message = format!("\"solver.{key}\" means something for method = \"sph\" only");
         let help = format!("remove {key}, or choose method = \"sph\"");
         problems.push(Problem::new(doc.span.clone(), message).help(help));
+    }
+}
+
+/// Notes the keys that only dem understands where another method is asked for.
+fn check_dem_keys(doc: &SceneDoc, problems: &mut Problems) {
+    let solver = &doc.solver;
+    if solver.method == Method::Dem {
+        return;
+    }
+    let own = [
+        ("contact", solver.contact.is_some()),
+        ("stiffness", solver.stiffness.is_some()),
+        ("overlap", solver.overlap.is_some()),
+        ("alduan", !solver.alduan.span.is_empty()),
+    ];
+    for (key, _) in own.into_iter().filter(|(_, given)| *given) {
+        let message = format!("\"solver.{key}\" means something for method = \"dem\" only");
+        let help = format!("remove {key}, or choose method = \"dem\"");
+        problems.push(Problem::new(solver.span.clone(), message).help(help));
     }
 }
 

@@ -20,6 +20,9 @@ pub struct Builder<'a> {
     pub up: UpDoc,
     /// Resolution of the scene [m].
     pub resolution: f32,
+    /// The largest diameter of a single grain [m], where the method has them.
+    pub largest_grain: f32,
+    /// How it is simulated.
     pub method: Method,
     /// Names of the materials.
     pub materials: Vec<String>,

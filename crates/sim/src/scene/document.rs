@@ -1,5 +1,6 @@
 //! The scene file, key by key. These doc comments are what `barchan schema` and editors show.
 
+use super::grains::{AlduanDoc, ContactDoc, GrainDoc, StiffnessDoc};
 use super::quantity::{
     Acceleration, Acute, Angle, Density, FrameAway, Frequency, Length, Mass, NotNegative, Positive,
     Pressure, Quantity, Rate, Ratio, Speed, Spin, Time, Triple, Unit, UpToStraight, Viscosity,
@@ -87,6 +88,14 @@ table! {
         iterations: Option<Count<1>>,
         /// sph: how friction depends on the flow; "constant" if left out.
         law: Option<SphLaw>,
+        /// dem: the law of contact; "hertz-mindlin" if left out.
+        contact: Option<ContactDoc>,
+        /// dem: Young's modulus of the grains, or "auto": as soft as `overlap` allows, for longer steps; "auto" if left out.
+        stiffness: Option<StiffnessDoc>,
+        /// dem: how deep grains may press into each other with stiffness = "auto", over their radius; 1 % if left out.
+        overlap: Option<Quantity<Ratio, Positive>>,
+        /// dem: the constants of contact = "alduan".
+        alduan: AlduanDoc,
         /// flip: how granular material resists shearing.
         friction: FrictionDoc = FrictionDoc::Implicit,
         /// flip: how velocity goes from particles to the grid and back; left out, "apic" with implicit friction and "flip" else.
@@ -147,6 +156,8 @@ keywords! {
         Flip = "flip",
         /// Sand as particles that carry a continuum (Ihmsen et al. 2013).
         Sph = "sph",
+        /// Grain by grain: rigid grains of one or more spheres that touch (Alduán et al. 2009).
+        Dem = "dem",
     }
 }
 
@@ -171,6 +182,8 @@ table! {
         wet_viscosity: Quantity<Ratio, NotNegative> = Quantity::of(0.3),
         /// Part of the speed that a grain keeps when it bounces.
         restitution: Option<Quantity<Ratio, Unit>>,
+        /// dem: its single grains.
+        grain: GrainDoc,
     }
 }
 
@@ -199,8 +212,8 @@ table! {
         shape: ShapeDoc,
         /// Velocity at the start.
         velocity: Triple<Speed> = Triple::of([0.0; 3]),
-        /// How particles are laid out.
-        seeding: SeedingDoc = SeedingDoc::Jittered,
+        /// How particles are laid out; left out, "jittered", and "lattice" for dem, whose grains must not overlap.
+        seeding: Option<SeedingDoc>,
     }
 }
 

@@ -4,6 +4,7 @@ mod bodies;
 mod build;
 mod builder;
 mod document;
+mod grains;
 mod node;
 mod preset;
 #[doc(hidden)]
@@ -51,6 +52,8 @@ pub struct Scene {
     pub flip: FlipSettings,
     /// Settings of the SPH method.
     pub sph: SphSettings,
+    /// Settings of the method of single grains.
+    pub dem: DemSettings,
     /// What is simulated.
     pub model: Model,
     /// Compression of the frame files.
@@ -101,6 +104,51 @@ impl Default for SphSettings {
             law: SphLaw::Constant,
         }
     }
+}
+
+/// Settings of the method of single grains.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DemSettings {
+    /// The law of contact.
+    pub contact: Contact,
+}
+
+impl Default for DemSettings {
+    fn default() -> Self {
+        Self {
+            contact: Contact::HertzMindlin(Stiffness::Auto { overlap: 0.01 }),
+        }
+    }
+}
+
+/// A law of contact between grains.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Contact {
+    /// Hertz's normal force and Mindlin's tangential one with its history.
+    HertzMindlin(Stiffness),
+    /// Alduán et al. 2009, equations 1 and 2, in SI units.
+    Alduan {
+        /// k_n.
+        stiffness: f64,
+        /// γ_n.
+        damping: f64,
+        /// μ.
+        friction: f64,
+        /// k_s.
+        viscous_friction: f64,
+    },
+}
+
+/// How stiff grains are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stiffness {
+    /// As soft as the deepest overlap [radii] allows, by what the scene can do to a grain.
+    Auto {
+        /// The deepest overlap [radii].
+        overlap: f64,
+    },
+    /// Young's modulus [Pa].
+    Young(f64),
 }
 
 /// How velocity travels between particles and the grid.

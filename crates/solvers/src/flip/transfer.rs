@@ -342,6 +342,7 @@ mod tests {
                 restitution: 0.0,
                 color: [1.0; 3],
             }],
+            grains: vec![],
             fills: vec![],
             emitters: vec![],
             sinks: vec![],

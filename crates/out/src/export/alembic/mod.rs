@@ -166,7 +166,7 @@ fn arbitrary(snapshot: &Snapshot) -> Vec<Sample> {
                 );
             }
             let pod = match spec.kind {
-                Kind::F32 | Kind::Vec3 | Kind::Mat3 => Pod::Float32,
+                Kind::F32 | Kind::Vec3 | Kind::Vec4 | Kind::Mat3 => Pod::Float32,
                 Kind::F64 => Pod::Float64,
                 Kind::U16 => Pod::Uint16,
                 Kind::U32 => Pod::Uint32,

@@ -123,7 +123,7 @@ fn attributes(snapshot: &Snapshot) -> Vec<Attribute<'_>> {
     all
 }
 
-/// A column that the schema has no place for; matrices have no type there.
+/// A column that the schema has no place for; four numbers and matrices have no type there.
 fn primvar<'a>(name: &str, kind: Kind, bytes: &'a [u8]) -> Option<Attribute<'a>> {
     let attribute = match kind {
         Kind::F32 => Attribute::new(name, Type::Float, bytes),
@@ -134,7 +134,7 @@ fn primvar<'a>(name: &str, kind: Kind, bytes: &'a [u8]) -> Option<Attribute<'a>>
             let values = integers(kind, bytes)?;
             Attribute::owned(name, Type::Int, bytemuck::cast_slice(&values).to_vec())
         }
-        Kind::Mat3 => return None,
+        Kind::Vec4 | Kind::Mat3 => return None,
     };
     Some(attribute.on_vertices())
 }

@@ -1,0 +1,184 @@
+//! `barchan bench dem`: grains that settle in a box, balls and composites.
+
+use super::Failure;
+use super::machine::peak_memory;
+use super::say::{bytes, grouped, out};
+use barchan_base::Pose;
+use barchan_base::sampling::Layout;
+use barchan_base::shape::Shape;
+use barchan_sim::body::{Body, Form};
+use barchan_sim::grain::{Grain, NAMED};
+use barchan_sim::model::{Fill, Material, Model};
+use barchan_sim::scene::{Contact, DemSettings, PRESETS, Stiffness};
+use barchan_sim::solver::Solver;
+use barchan_sim::start::start;
+use barchan_sim::state::State;
+use barchan_solvers::dem::Dem;
+use glam::{Quat, Vec3};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Grains of the headline.
+pub const GRAINS: u64 = 50_000;
+const FPS: f64 = 24.0;
+/// Diameter of the grains [m], Young's modulus [Pa] and the length of a step [s]: those of tests/interop/lammps.
+const SIZE: f64 = 0.01;
+const YOUNG: f64 = 1e7;
+const STEP: f64 = 2e-5;
+/// Time [s] before the clock starts: the grains have fallen together and settle.
+const WARM_UP: f64 = 0.12;
+
+/// What was measured.
+struct Figures {
+    name: &'static str,
+    grains: usize,
+    balls: usize,
+    steps: u32,
+    seconds: f64,
+    contacts: f64,
+    searches: f64,
+}
+
+/// Runs `bench dem`.
+pub fn bench(grains: u64, steps: u32, as_json: bool) -> Result<(), Failure> {
+    let before = peak_memory().unwrap_or(0.0);
+    settling("dem, a fifth", "ball", (grains / 5).max(1000), steps)?.tell(None, as_json);
+    settling(
+        "dem, tetrahedra",
+        "tetrahedron",
+        (grains / 4).max(1000),
+        steps,
+    )?
+    .tell(None, as_json);
+    let headline = settling("dem", "ball", grains, steps)?;
+    let memory = (peak_memory().unwrap_or(0.0) - before) / headline.grains as f64;
+    headline.tell(Some(memory), as_json);
+    Ok(())
+}
+
+fn settling(name: &'static str, shape: &str, grains: u64, steps: u32) -> Result<Figures, Failure> {
+    let model = model(shape, grains);
+    let settings = DemSettings {
+        contact: Contact::HertzMindlin(Stiffness::Young(YOUNG)),
+    };
+    let mut solver = Dem::new(&model, settings);
+    let mut state = start(&model, FPS, solver.columns()).map_err(Failure::input)?;
+    while state.clock.time() < WARM_UP {
+        take_step(&mut solver, &model, &mut state)?;
+    }
+    let began = Instant::now();
+    let (mut contacts, mut searches) = (0.0, 0.0);
+    for _ in 0..steps {
+        let [touching, searched] = take_step(&mut solver, &model, &mut state)?;
+        contacts += touching / f64::from(steps);
+        searches += searched;
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    let grains = state.particles.len();
+    Ok(Figures {
+        name,
+        grains,
+        balls: grains * model.grains[0].shape.balls().len(),
+        steps,
+        seconds,
+        contacts,
+        searches,
+    })
+}
+
+/// One step; returns how many contacts there were, and whether neighbours were searched.
+fn take_step(
+    solver: &mut dyn Solver,
+    model: &Model,
+    state: &mut State,
+) -> Result<[f64; 2], Failure> {
+    let step = state.clock.plan(STEP);
+    let placed = state.solids.place(model, step.start, step.end);
+    placed.map_err(Failure::run)?;
+    let report = solver.step(model, state, step.dt).map_err(Failure::run)?;
+    state.clock.advance(&step);
+    Ok(["contacts", "searched"].map(|name| {
+        let found = report.measures.iter().find(|(word, _)| *word == name);
+        found.map_or(0.0, |(_, value)| *value)
+    }))
+}
+
+/// A cube of grains on the floor of a box as wide as it.
+fn model(shape: &str, grains: u64) -> Model {
+    let sand = &PRESETS["dry-sand"];
+    let shape = NAMED.iter().find(|(name, _)| *name == shape);
+    let grain = Grain {
+        shape: shape.map_or(NAMED[0].1.clone(), |(_, shape)| shape.clone()),
+        ..Grain::ball(SIZE)
+    };
+    let spacing = 1.02 * SIZE as f32;
+    // Grains lie at the middles of cubes, counted from the origin.
+    let wide = (grains as f32).cbrt().round();
+    let high = (grains as f32 / (wide * wide)).round();
+    let size = spacing * Vec3::new(wide, high, wide);
+    let mut model = Model::empty();
+    (model.resolution, model.spacing) = (SIZE as f32, spacing);
+    model.materials.push(Material {
+        name: "glass".into(),
+        density: sand.density.value.si,
+        grain_density: 2500.0,
+        grain_size: SIZE,
+        friction_angle: sand.friction_angle.value.si,
+        cohesion: 0.0,
+        wet_cohesion: 0.0,
+        wet_viscosity: 0.0,
+        restitution: 0.5,
+        color: [0.5; 3],
+    });
+    model.grains.push(grain);
+    model.fills.push(Fill {
+        material: 0,
+        shape: Shape::Cuboid { half: 0.5 * size }
+            .placed(Pose::new(0.5 * size, Quat::IDENTITY), 1.0),
+        velocity: Vec3::ZERO,
+        layout: Layout::Lattice,
+    });
+    let walls = [Vec3::Y, Vec3::X, Vec3::NEG_X, Vec3::Z, Vec3::NEG_Z];
+    model.bodies.extend(walls.map(|normal| {
+        let at = size * normal.min(Vec3::ZERO).abs();
+        let plane = Shape::HalfSpace { normal }.placed(Pose::new(at, Quat::IDENTITY), 1.0);
+        Body {
+            name: "wall".into(),
+            form: Form::Static(Arc::new(plane)),
+            friction: 0.5,
+            restitution: None,
+        }
+    }));
+    model
+}
+
+impl Figures {
+    fn tell(&self, memory: Option<f64>, as_json: bool) {
+        let rate = self.grains as f64 * f64::from(self.steps) / self.seconds;
+        let balls = self.balls as f64 * f64::from(self.steps) / self.seconds;
+        if as_json {
+            let mut line = json!({
+                "name": self.name, "particles": self.grains, "threads": rayon::current_num_threads(),
+                "steps": self.steps, "particle_steps_per_second": rate, "sphere_steps_per_second": balls,
+                "contacts": self.contacts, "searches": self.searches,
+            });
+            if let Some(memory) = memory {
+                line["bytes_per_particle"] = memory.into();
+            }
+            out(&line.to_string());
+            return;
+        }
+        let memory = memory.map_or(String::new(), |memory| {
+            format!("  {} a grain at most", bytes(memory))
+        });
+        out(&format!(
+            "{:24} {} grains  {} grain-steps/s  {} sphere-steps/s  {} contacts{memory}",
+            self.name,
+            grouped(self.grains as f64),
+            grouped(rate),
+            grouped(balls),
+            grouped(self.contacts)
+        ));
+    }
+}

@@ -1,0 +1,290 @@
+//! Single grains in the scene file, for the method that has them.
+
+use super::node::{Content, Node};
+use super::problem::{Problem, Problems};
+use super::quantity::{Length, NotNegative, Positive, Pressure, Quantity, Ratio, Unit};
+use super::read::{Defs, Read, read_word, wrong_kind};
+use super::{Contact, DemSettings, Stiffness};
+use crate::grain::{Grain, GrainShape, NAMED, Sizes};
+use crate::model::Material;
+use crate::{choice, keywords, table};
+use serde_json::{Value, json};
+use std::ops::Range;
+use std::sync::Arc;
+
+table! {
+    /// dem: the single grains of a material.
+    pub struct GrainDoc {
+        /// "ball", "tetrahedron" (4 spheres), "octahedron" (6), "cube" (8), "popcorn" (9), or a list of spheres, each
+        /// [x, y, z, radius] in any one unit: only their proportions count.
+        shape: GrainShapeDoc = GrainShapeDoc::Named("ball"),
+        /// Diameters, each of the smallest ball about a grain; all `solver.resolution` if left out.
+        size: Option<SizeDoc>,
+        /// Coefficient of friction where two grains touch; the tangent of the material's friction_angle if left out.
+        friction: Option<Quantity<Ratio, NotNegative>>,
+        /// Coefficient of rolling resistance: the lever of the load over the grain's radius.
+        rolling_friction: Quantity<Ratio, NotNegative> = Quantity::of(0.0),
+        /// Poisson's ratio.
+        poisson: Quantity<Ratio, Unit> = Quantity::of(0.25),
+        /// Pull that it takes to part two grains, in weights of the smaller.
+        stickiness: Quantity<Ratio, NotNegative> = Quantity::of(0.0),
+    }
+}
+
+choice! {
+    /// A distribution of diameters, by number unless said otherwise.
+    pub enum SizeDoc {
+        /// Any between two as likely.
+        Uniform(UniformDoc) = "uniform",
+        /// A bell curve, cut at 2.5 standard deviations.
+        Normal(NormalDoc) = "normal",
+        /// A bell curve of the logarithm, cut likewise.
+        LogNormal(LogNormalDoc) = "log-normal",
+        /// The part of the mass that passes each sieve.
+        Sieve(SieveDoc) = "sieve",
+    }
+}
+
+table! {
+    /// Any diameter between two as likely.
+    pub struct UniformDoc {
+        /// The smallest.
+        from: Quantity<Length, Positive>,
+        /// The largest.
+        to: Quantity<Length, Positive>,
+    }
+}
+
+table! {
+    /// A bell curve.
+    pub struct NormalDoc {
+        /// Its middle.
+        mean: Quantity<Length, Positive>,
+        /// Its standard deviation.
+        spread: Quantity<Length, NotNegative>,
+    }
+}
+
+table! {
+    /// A bell curve of the logarithm.
+    pub struct LogNormalDoc {
+        /// Its middle.
+        median: Quantity<Length, Positive>,
+        /// Standard deviation of the natural logarithm.
+        spread: Quantity<Ratio, NotNegative>,
+    }
+}
+
+table! {
+    /// A sieve curve.
+    pub struct SieveDoc {
+        /// Openings of the sieves, rising.
+        openings: Vec<Quantity<Length, Positive>>,
+        /// The part of the mass that passes each, from 0 to 1.
+        passing: Vec<Quantity<Ratio, Unit>>,
+    }
+}
+
+keywords! {
+    /// A law of contact.
+    pub enum ContactDoc {
+        /// Hertz's normal force, Mindlin's tangential one with its history: grains hold each other at rest.
+        HertzMindlin = "hertz-mindlin",
+        /// As published by Alduán, Tena and Otaduy in 2009: friction against the sliding, without memory.
+        Alduan = "alduan",
+    }
+}
+
+table! {
+    /// The constants of Alduán et al. 2009, equations 1 and 2, with their values for sand.
+    pub struct AlduanDoc {
+        /// Stiffness k_n, N/m^1.5.
+        stiffness: Quantity<Ratio, Positive> = Quantity::of(1e5),
+        /// Damping γ_n, N s/m^1.5.
+        damping: Quantity<Ratio, NotNegative> = Quantity::of(300.0),
+        /// Coulomb friction μ.
+        friction: Quantity<Ratio, NotNegative> = Quantity::of(0.4),
+        /// Viscous friction k_s, N s/m.
+        viscous_friction: Quantity<Ratio, NotNegative> = Quantity::of(1e4),
+    }
+}
+
+/// How stiff grains are: "auto", or Young's modulus.
+#[derive(Clone, Debug)]
+pub enum StiffnessDoc {
+    /// As soft as the bound on overlaps allows.
+    Auto,
+    /// Young's modulus.
+    Young(Quantity<Pressure, Positive>),
+}
+
+impl Read for StiffnessDoc {
+    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
+        match &node.value {
+            Content::Text(text) if text == "auto" => Some(Self::Auto),
+            _ => Quantity::read(node, path, problems).map(Self::Young),
+        }
+    }
+
+    fn schema(defs: &mut Defs) -> Value {
+        json!({ "anyOf": [{ "const": "auto" }, Quantity::<Pressure, Positive>::schema(defs)] })
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Self::Auto => "auto".into(),
+            Self::Young(young) => young.json(),
+        }
+    }
+}
+
+/// A grain's shape: a name, or spheres.
+#[derive(Clone, Debug)]
+pub enum GrainShapeDoc {
+    /// One of the named shapes.
+    Named(&'static str),
+    /// x, y, z and radius of each sphere.
+    Spheres(Vec<[f64; 4]>, Range<usize>),
+}
+
+const NAMES: &[&str] = &["ball", "tetrahedron", "octahedron", "cube", "popcorn"];
+
+impl Read for GrainShapeDoc {
+    fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
+        match &node.value {
+            Content::Text(_) => read_word(node, path, NAMES, problems).map(Self::Named),
+            Content::List(items) => {
+                let spheres: Vec<Option<[f64; 4]>> = items
+                    .iter()
+                    .enumerate()
+                    .map(|(i, item)| sphere(item, &format!("{path}[{i}]"), problems))
+                    .collect();
+                let spheres = spheres.into_iter().collect::<Option<_>>()?;
+                Some(Self::Spheres(spheres, node.span.clone()))
+            }
+            _ => {
+                let problem = wrong_kind(node, path, "a name, or a list of [x, y, z, radius]");
+                problems.none(problem.help(format!("possible: {}", NAMES.join(", "))))
+            }
+        }
+    }
+
+    fn schema(defs: &mut Defs) -> Value {
+        let number = Quantity::<Length>::schema(defs);
+        let sphere = json!({ "type": "array", "items": number, "minItems": 4, "maxItems": 4 });
+        json!({ "anyOf": [{ "enum": NAMES }, { "type": "array", "items": sphere, "minItems": 1 }] })
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Self::Named(name) => (*name).into(),
+            Self::Spheres(spheres, _) => json!(spheres),
+        }
+    }
+}
+
+fn sphere(node: &Node, path: &str, problems: &mut Problems) -> Option<[f64; 4]> {
+    let Content::List(items) = &node.value else {
+        return problems.none(wrong_kind(node, path, "a sphere, [x, y, z, radius]"));
+    };
+    let numbers: Vec<Option<f64>> = items
+        .iter()
+        .enumerate()
+        .map(|(i, item)| {
+            Quantity::<Length>::read(item, &format!("{path}[{i}]"), problems).map(|q| q.si)
+        })
+        .collect();
+    let numbers: Vec<f64> = numbers.into_iter().collect::<Option<_>>()?;
+    <[f64; 4]>::try_from(numbers).ok().or_else(|| {
+        let message = format!("\"{path}\" must have four numbers, [x, y, z, radius]");
+        problems.none(Problem::new(node.span.clone(), message))
+    })
+}
+
+impl GrainDoc {
+    /// The grains of `material`; `resolution` [m] is the size where none is given.
+    pub fn build(
+        &self,
+        material: &Material,
+        resolution: f64,
+        problems: &mut Problems,
+    ) -> Option<Grain> {
+        let shape = self.build_shape(problems);
+        let sizes = match &self.size {
+            Some(size) => build_sizes(size, problems),
+            None => Some(Sizes::one(resolution)),
+        };
+        let shape = shape?;
+        if self.poisson.si > 0.5 {
+            let message = format!("Poisson's ratio is at most 0.5, got {}", self.poisson.si);
+            return problems.none(Problem::new(self.poisson.span.clone(), message));
+        }
+        let friction = match &self.friction {
+            Some(friction) => friction.si,
+            None => material.friction_angle.tan(),
+        };
+        Some(Grain {
+            shape,
+            sizes: sizes?,
+            poisson: self.poisson.si,
+            friction,
+            rolling: self.rolling_friction.si,
+            stickiness: self.stickiness.si,
+        })
+    }
+
+    fn build_shape(&self, problems: &mut Problems) -> Option<Arc<GrainShape>> {
+        match &self.shape {
+            GrainShapeDoc::Named(word) => NAMED
+                .iter()
+                .find(|(name, _)| name == word)
+                .map(|(_, shape)| shape.clone()),
+            GrainShapeDoc::Spheres(spheres, span) => match GrainShape::new(spheres) {
+                Ok(shape) => Some(Arc::new(shape)),
+                Err(error) => {
+                    let help =
+                        "write shape = [[x, y, z, radius], …], or a name such as \"tetrahedron\"";
+                    problems.none(Problem::new(span.clone(), error.to_string()).help(help))
+                }
+            },
+        }
+    }
+}
+
+fn build_sizes(doc: &SizeDoc, problems: &mut Problems) -> Option<Sizes> {
+    let sizes = match doc {
+        SizeDoc::Uniform(doc) => Sizes::uniform(doc.from.si, doc.to.si),
+        SizeDoc::Normal(doc) => Sizes::normal(doc.mean.si, doc.spread.si),
+        SizeDoc::LogNormal(doc) => Sizes::log_normal(doc.median.si, doc.spread.si),
+        SizeDoc::Sieve(doc) => {
+            let openings = doc.openings.iter().map(|opening| opening.si);
+            let passing = doc.passing.iter().map(|part| part.si);
+            match doc.openings.len() == doc.passing.len() {
+                true => Sizes::sieve(&openings.zip(passing).collect::<Vec<_>>()),
+                false => Sizes::sieve(&[]),
+            }
+        }
+    };
+    match sizes {
+        Ok(sizes) => Some(sizes),
+        Err(error) => problems.none(Problem::new(doc.span(), error.to_string())),
+    }
+}
+
+/// The settings of the method, from its keys.
+pub fn settings(doc: &super::document::SolverDoc) -> DemSettings {
+    let overlap = doc.overlap.as_ref().map_or(0.01, |overlap| overlap.si);
+    let contact = match doc.contact.unwrap_or(ContactDoc::HertzMindlin) {
+        ContactDoc::HertzMindlin => Contact::HertzMindlin(match &doc.stiffness {
+            Some(StiffnessDoc::Young(young)) => Stiffness::Young(young.si),
+            Some(StiffnessDoc::Auto) | None => Stiffness::Auto { overlap },
+        }),
+        ContactDoc::Alduan => Contact::Alduan {
+            stiffness: doc.alduan.stiffness.si,
+            damping: doc.alduan.damping.si,
+            friction: doc.alduan.friction.si,
+            viscous_friction: doc.alduan.viscous_friction.si,
+        },
+    };
+    DemSettings { contact }
+}

@@ -1,0 +1,447 @@
+//! The scratch of a step: what each grain is made of, its balls, and the loops over grains.
+
+use super::lists::{CHUNK, NEW, Past, Search, curve, split};
+use super::motion::{Ball, Make};
+use super::sleep::{Rest, Watch};
+use super::store::{self, Load, Motion, Store, groups, groups_mut, put, put_groups};
+use crate::material::drag::Drag;
+use barchan_base::cells::{Cells, Cursor};
+use barchan_sim::model::{Air, Model};
+use barchan_sim::solver::StepError;
+use barchan_sim::state::{Particles, State};
+use glam::{DVec3, DVec4, Vec3, Vec4};
+use rayon::prelude::*;
+
+/// Grains further out than this [m] are lost.
+const WORLD: f64 = 1e5;
+/// Lists should last this many steps; the skin is chosen for it, between two parts of the smallest ball's diameter.
+const STEPS_A_LIST: f64 = 60.0;
+const SKIN: (f64, f64) = (0.04, 0.3);
+/// Grains that wait at an emitter's mouth are looked after once in so many steps.
+const WAIT: u64 = 16;
+/// A mouth is free where a grain overlaps others by less than this part of its radius.
+const FREE: f64 = 0.01;
+
+/// Scratch.
+#[derive(Default)]
+pub struct Work {
+    /// What each grain is made of.
+    pub makes: Vec<Make>,
+    /// First ball of each grain, and the end.
+    pub first_ball: Vec<u32>,
+    /// The balls.
+    pub balls: Vec<Ball>,
+    /// The grain of each ball.
+    pub owners: Vec<u32>,
+    /// Chunks that must be looked at.
+    pub active: Vec<bool>,
+    cells: Cells,
+    watch: Watch,
+    /// Where grains stood in the lists, when some came or went since.
+    places: Option<Vec<u32>>,
+    ready: bool,
+}
+
+/// What happened to a chunk of grains.
+#[derive(Clone, Debug, Default)]
+pub struct Moved {
+    /// Their kinetic energy [J].
+    pub kinetic_energy: f64,
+    /// The fastest [m/s].
+    pub max_speed: f64,
+    /// Those that are awake.
+    pub awake: u32,
+    /// Those that are lost.
+    pub lost: Vec<usize>,
+}
+
+impl Work {
+    /// Takes in what came or went since the last step; true where lists must be made anew for it.
+    ///
+    /// # Errors
+    /// If the state's memory is not that of this method.
+    pub fn receive(&mut self, model: &Model, state: &mut State) -> Result<bool, StepError> {
+        if !self.ready && !store::is_sound(state) {
+            return Err(damaged());
+        }
+        let mut store = Store::open(&mut state.memory);
+        let particles = &state.particles;
+        let changed = store.ids.entries::<u64>() != particles.id;
+        if changed {
+            let places = places(store.ids.entries(), &particles.id);
+            let births = Births {
+                particles,
+                wait: state.clock.step > 0,
+            };
+            births.move_in(&places, &mut store);
+            self.places = Some(places);
+        }
+        if changed || !self.ready {
+            self.furnish(model, particles);
+            self.place_balls(model, groups(store.motions));
+        }
+        if !changed && !self.ready {
+            if store.first_ball.entries::<u32>() != self.first_ball {
+                return Err(damaged());
+            }
+            self.watch.learn(&store, &self.owners);
+        }
+        self.ready = true;
+        if !model.wet.is_empty() {
+            for (make, wetness) in self.makes.iter_mut().zip(&particles.wetness) {
+                make.wetness = *wetness;
+            }
+        }
+        self.active = match changed {
+            // What leaned on those that left must feel it.
+            true => vec![true; self.makes.len().div_ceil(CHUNK)],
+            false => self.watch.active(&store, &state.solids),
+        };
+        let waiting = store.marks().waiting > 0.0 && state.clock.step.is_multiple_of(WAIT);
+        Ok(changed || waiting)
+    }
+
+    /// Finds what grains are made of, and makes room for their balls.
+    fn furnish(&mut self, model: &Model, particles: &Particles) {
+        self.makes.clear();
+        self.first_ball.clear();
+        self.first_ball.push(0);
+        self.balls.clear();
+        self.owners.clear();
+        for (i, material) in particles.material.iter().enumerate() {
+            let make = make(model, *material, particles.radius[i], particles.wetness[i]);
+            let shape = model.grains[*material as usize].shape.balls();
+            self.balls.extend(shape.iter().map(|(_, radius)| Ball {
+                center: DVec3::ZERO,
+                radius: radius * make.radius,
+            }));
+            self.owners.extend(shape.iter().map(|_| i as u32));
+            self.first_ball.push(self.balls.len() as u32);
+            self.makes.push(make);
+        }
+    }
+
+    /// Half a step of the last forces, and a step of free motion; returns the speed of the fastest ball [m/s].
+    pub fn advance(&mut self, outside: &Outside, model: &Model, state: &mut State, dt: f64) -> f64 {
+        let store = Store::open(&mut state.memory);
+        let (makes, first_ball, active) = (&self.makes, &self.first_ball, &self.active);
+        let loads = groups::<Load>(store.loads);
+        let balls = split(&mut self.balls, &ball_bounds(first_ball));
+        let speeds: Vec<f64> = groups_mut::<Motion>(store.motions)
+            .par_chunks_mut(CHUNK)
+            .zip(balls)
+            .enumerate()
+            .filter(|(chunk, _)| active[*chunk])
+            .map(|(chunk, (motions, balls))| {
+                let mut fastest = 0.0f64;
+                let start = first_ball[chunk * CHUNK] as usize;
+                for (i, motion) in (chunk * CHUNK..).zip(motions) {
+                    if motion.is_still() {
+                        continue;
+                    }
+                    let make = &makes[i];
+                    let pull = outside.acceleration(make, motion.velocity);
+                    motion.kick(make, &loads[i], pull, 0.5 * dt);
+                    motion.drift(make, dt);
+                    let own = first_ball[i] as usize - start..first_ball[i + 1] as usize - start;
+                    let shape = model.grains[make.material as usize].shape.balls();
+                    motion.place(make, shape, &mut balls[own]);
+                    let turning = match shape.len() {
+                        1 => 0.0,
+                        _ => motion.spin.length() * make.radius,
+                    };
+                    fastest = fastest.max(motion.velocity.length() + turning);
+                }
+                fastest
+            })
+            .collect();
+        speeds.into_iter().fold(0.0, f64::max)
+    }
+
+    /// Sorts the grains, once a frame, and lists anew who is near whom. `way` is the fastest ball's in this step [m].
+    pub fn renew(&mut self, model: &Model, state: &mut State, way: f64) {
+        let State {
+            particles,
+            memory,
+            clock,
+            solids,
+            ..
+        } = state;
+        let mut store = Store::open(memory);
+        let mut places = match self.places.take() {
+            Some(places) => places,
+            None => (0..self.makes.len() as u32).collect(),
+        };
+        let frame = f64::from(clock.frame) + 1.0;
+        if (store.marks().sorted_frame - frame).abs() > 0.5 {
+            store.marks().sorted_frame = frame;
+            let order = curve(groups(store.motions), f64::from(model.spacing));
+            sort(particles, &mut store, &order);
+            places = order.iter().map(|i| places[*i as usize]).collect();
+            self.furnish(model, particles);
+            self.place_balls(model, groups(store.motions));
+        }
+        put(store.ids, &particles.id);
+        let past = Past::take(&store, places);
+        let diameters = self.balls.iter().map(|ball| 2.0 * ball.radius);
+        let smallest = diameters.fold(f64::INFINITY, f64::min);
+        let skin = (2.0 * STEPS_A_LIST * way).clamp(SKIN.0 * smallest, SKIN.1 * smallest);
+        let reach = self
+            .makes
+            .iter()
+            .map(|make| make.radius)
+            .fold(0.0, f64::max);
+        let mut motions = groups::<Motion>(store.motions).to_vec();
+        let centers: Vec<Vec3> = motions.iter().map(|m| m.position.as_vec3()).collect();
+        // A little more than needed, for centres are rounded to 32 bits.
+        self.cells
+            .sort(&centers, ((2.0 * reach + skin) * 1.001) as f32);
+        if store.marks().waiting > 0.0 {
+            store.marks().waiting = self.release(&centers, &mut motions);
+            put_groups(store.motions, &motions);
+        }
+        let search = Search {
+            makes: &self.makes,
+            motions: &motions,
+            first_ball: &self.first_ball,
+            balls: &self.balls,
+            skin,
+            solids,
+            cells: (&self.cells, &centers),
+            rolls: model.grains.iter().any(|grain| grain.rolling > 0.0),
+        };
+        search.list(&past, &mut store);
+        self.watch.learn(&store, &self.owners);
+        self.active = vec![true; self.makes.len().div_ceil(CHUNK)];
+    }
+
+    /// Lets go of those that wait where nobody else is, in their order; returns how many still wait.
+    fn release(&self, centers: &[Vec3], motions: &mut [Motion]) -> f64 {
+        let mut cursor = Cursor::default();
+        let mut left = 0.0;
+        for grain in 0..motions.len() {
+            if !motions[grain].waits() {
+                continue;
+            }
+            let rows = self.cells.rows(self.cells.at(centers[grain]), &mut cursor);
+            let near = self.cells.stretches(&rows).into_iter().flatten();
+            let taken = near
+                .map(|place| self.cells.order()[place] as usize)
+                .any(|other| {
+                    let reach = self.makes[grain].radius + self.makes[other].radius;
+                    let free = reach - FREE * self.makes[grain].radius;
+                    let apart = motions[grain].position - motions[other].position;
+                    !motions[other].waits() && apart.length_squared() < free * free
+                });
+            match taken {
+                true => left += 1.0,
+                false => motions[grain].quiet = 0.0,
+            }
+        }
+        left
+    }
+
+    fn place_balls(&mut self, model: &Model, motions: &[Motion]) {
+        for (i, (motion, make)) in motions.iter().zip(&self.makes).enumerate() {
+            let own = self.first_ball[i] as usize..self.first_ball[i + 1] as usize;
+            let shape = model.grains[make.material as usize].shape.balls();
+            motion.place(make, shape, &mut self.balls[own]);
+        }
+    }
+
+    /// Half a step of the new forces, and what others see of the grains.
+    pub fn finish(&self, outside: &Outside, state: &mut State, dt: f64) -> Vec<Moved> {
+        let store = Store::open(&mut state.memory);
+        let particles = &mut state.particles;
+        let loads = groups::<Load>(store.loads);
+        let [turns, spins] = particles.extra.as_mut_slice() else {
+            unreachable!("the solver's columns are two")
+        };
+        let seen = (particles.position.par_chunks_mut(CHUNK))
+            .zip(particles.velocity.par_chunks_mut(CHUNK))
+            .zip(turns.entries_mut::<Vec4>().par_chunks_mut(CHUNK))
+            .zip(spins.entries_mut::<Vec3>().par_chunks_mut(CHUNK));
+        groups_mut::<Motion>(store.motions)
+            .par_chunks_mut(CHUNK)
+            .zip(seen)
+            .enumerate()
+            .filter(|(chunk, _)| self.active[*chunk])
+            .map(
+                |(chunk, (motions, (((positions, velocities), turns), spins)))| {
+                    let mut moved = Moved::default();
+                    for (k, motion) in motions.iter_mut().enumerate() {
+                        let i = chunk * CHUNK + k;
+                        if motion.waits() {
+                            continue;
+                        }
+                        let make = &self.makes[i];
+                        let pull = outside.acceleration(make, motion.velocity);
+                        if !motion.is_still() {
+                            motion.kick(make, &loads[i], pull, 0.5 * dt);
+                        }
+                        motion.rest(outside.rest, make, &loads[i], (pull, dt));
+                        positions[k] = motion.position.as_vec3();
+                        velocities[k] = motion.velocity.as_vec3();
+                        turns[k] = Vec4::from_array(motion.orientation.map(|part| part as f32));
+                        spins[k] = motion.spin.as_vec3();
+                        moved.count(i, motion, make);
+                    }
+                    moved
+                },
+            )
+            .collect()
+    }
+}
+
+impl Moved {
+    fn count(&mut self, i: usize, motion: &Motion, make: &Make) {
+        let energy = motion.energy(make);
+        if !energy.is_finite() || !(motion.position.abs().max_element() < WORLD) {
+            self.lost.push(i);
+            return;
+        }
+        self.kinetic_energy += energy;
+        self.max_speed = self.max_speed.max(motion.velocity.length());
+        self.awake += u32::from(!motion.is_still());
+    }
+}
+
+/// What pulls grains apart from contacts: gravity, and the air with its wind.
+pub struct Outside {
+    gravity: DVec3,
+    /// The air, and the density of each material's grains [kg/m³].
+    air: Option<(Air, Vec<f64>)>,
+    rest: Rest,
+}
+
+impl Outside {
+    /// Of a scene.
+    pub fn of(model: &Model) -> Self {
+        let densities = model
+            .materials
+            .iter()
+            .map(|material| material.grain_density);
+        Self {
+            gravity: model.gravity.as_dvec3(),
+            air: model.air.map(|air| (air, densities.collect())),
+            rest: Rest {
+                gravity: f64::from(model.gravity.length()),
+            },
+        }
+    }
+
+    /// Acceleration [m/s²] of a grain at `velocity` [m/s].
+    #[inline]
+    fn acceleration(&self, make: &Make, velocity: DVec3) -> DVec3 {
+        match &self.air {
+            None => self.gravity,
+            Some((air, densities)) => {
+                let density = densities[make.material as usize];
+                // The ball of the same volume.
+                let volume = 1.0 / (make.inverse_mass * density);
+                let size = (volume * 6.0 / std::f64::consts::PI).cbrt();
+                let drag = Drag::new(size, density, air.density, air.viscosity);
+                let relative = air.wind.as_dvec3() - velocity;
+                let time = drag.response_time(relative.length() as f32);
+                self.gravity * f64::from(drag.buoyancy) + relative / f64::from(time)
+            }
+        }
+    }
+}
+
+fn damaged() -> StepError {
+    StepError("the checkpoint's memory of contacts is damaged; start anew with --fresh".into())
+}
+
+/// Where chunks of grains begin among the balls, and the end.
+fn ball_bounds(first_ball: &[u32]) -> Vec<usize> {
+    let grains = first_ball.len() - 1;
+    (0..=grains.div_ceil(CHUNK))
+        .map(|chunk| first_ball[(chunk * CHUNK).min(grains)] as usize)
+        .collect()
+}
+
+/// Where each of `now` stood in `before`, both in the order of arrival or a sorted order that only lost some and got
+/// some at the end.
+fn places(before: &[u64], now: &[u64]) -> Vec<u32> {
+    let mut next = 0;
+    let find = |id: &u64| match before[next..].iter().position(|old| old == id) {
+        Some(skipped) => {
+            next += skipped + 1;
+            (next - 1) as u32
+        }
+        None => {
+            next = before.len();
+            NEW
+        }
+    };
+    now.iter().map(find).collect()
+}
+
+/// Grains that come into the store.
+struct Births<'a> {
+    particles: &'a Particles,
+    /// True where new ones wait until their place is free.
+    wait: bool,
+}
+
+impl Births<'_> {
+    /// Brings motions and loads to the particles there are; those that are new begin as their particle says.
+    fn move_in(&self, places: &[u32], store: &mut Store<'_>) {
+        let motions = groups::<Motion>(store.motions);
+        let loads = groups::<Load>(store.loads);
+        let old = |place: u32| (place != NEW).then_some(place as usize);
+        let motions: Vec<Motion> = places
+            .iter()
+            .enumerate()
+            .map(|(i, place)| old(*place).map_or_else(|| self.born(i), |old| motions[old]))
+            .collect();
+        let loads: Vec<Load> = places
+            .iter()
+            .map(|place| old(*place).map_or_else(Load::default, |old| loads[old]))
+            .collect();
+        store.marks().waiting = motions.iter().filter(|m| m.waits()).count() as f64;
+        put_groups(store.motions, &motions);
+        put_groups(store.loads, &loads);
+    }
+
+    fn born(&self, i: usize) -> Motion {
+        let particles = self.particles;
+        let turn = particles.extra[0].get::<Vec4>(i).as_dvec4();
+        Motion {
+            position: particles.position[i].as_dvec3(),
+            velocity: particles.velocity[i].as_dvec3(),
+            orientation: turn.try_normalize().unwrap_or(DVec4::W).to_array(),
+            quiet: if self.wait { -1.0 } else { 0.0 },
+            ..Motion::default()
+        }
+    }
+}
+
+fn make(model: &Model, material: u16, radius: f32, wetness: f32) -> Make {
+    let grain = &model.grains[material as usize];
+    let density = model.materials[material as usize].grain_density;
+    let solid = grain.shape.solid();
+    let radius = f64::from(radius);
+    Make {
+        inverse_mass: 1.0 / (density * solid.volume * radius.powi(3)),
+        inverse_inertia: 1.0 / (density * radius.powi(5) * solid.inertia),
+        radius,
+        material,
+        turns_alike: solid.turns_alike(),
+        is_ball: grain.shape.balls().len() == 1,
+        wetness,
+    }
+}
+
+/// Brings particles, motions and loads into an order.
+fn sort(particles: &mut Particles, store: &mut Store<'_>, order: &[u32]) {
+    fn ordered<T: Copy>(all: &[T], order: &[u32]) -> Vec<T> {
+        order.iter().map(|i| all[*i as usize]).collect()
+    }
+    particles.permute(order);
+    let motions = ordered(groups::<Motion>(store.motions), order);
+    let loads = ordered(groups::<Load>(store.loads), order);
+    put_groups(store.motions, &motions);
+    put_groups(store.loads, &loads);
+}
