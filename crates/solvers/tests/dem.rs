@@ -178,12 +178,13 @@ fn one_bounce_takes_hertzs_time_and_depth() {
     // A contact is seen at whole steps: up to one is missed at each end of some fifteen.
     let (dt, _) = run.step();
     assert!((touching - time).abs() < dt, "{touching} for {time}");
-    assert!((run.state.particles.velocity[0].x / -speed - 1.0).abs() < 0.005);
+    let after = run.state.particles.velocity[0].x;
+    assert!((after + speed).abs() < 1e-4, "{after} after {speed}");
 }
 
 #[test]
 fn bounces_keep_the_restitution_that_was_asked_for() {
-    for restitution in [0.2, 0.5, 0.9] {
+    for restitution in [0.1, 0.5, 0.9] {
         for speed in [0.05f32, 1.0] {
             let mut model = model(ball());
             model.gravity = Vec3::ZERO;
@@ -220,8 +221,7 @@ fn a_ball_on_an_incline_rolls_without_sliding() {
 
 #[test]
 fn a_cube_on_an_incline_stays_where_friction_holds_it() {
-    // Steeper, and it gains more in a quarter turn than it takes to tip over its rounded edge.
-    let angle = 3f32.to_radians();
+    let angle = 20f32.to_radians();
     let mut model = model(named("cube"));
     let normal = Vec3::new(angle.sin(), angle.cos(), 0.0);
     model.bodies.push(wall(normal, Vec3::ZERO, 0.6));

@@ -324,7 +324,6 @@ pub const CASES: &[Case] = &[
                 ratios: &[1.0, 3.0],
                 across: &[20.0],
                 steps: &[0.5],
-                ..ONE
             },
         ],
         measure: column::column,

@@ -278,6 +278,9 @@ struct Rows<'a> {
     speeds: &'a ListArray,
 }
 
+/// A particle, and the places and speeds of its grains.
+type Row = (Bunch, Vec<[u16; 3]>, Vec<[u8; 3]>);
+
 impl<'a> Rows<'a> {
     fn of(batch: &'a RecordBatch) -> Result<Self, String> {
         fn column<'a, T>(
@@ -326,7 +329,7 @@ impl<'a> Rows<'a> {
     }
 
     /// A particle and the codes of its grains.
-    fn row(&self, row: usize) -> Result<(Bunch, Vec<[u16; 3]>, Vec<[u8; 3]>), String> {
+    fn row(&self, row: usize) -> Result<Row, String> {
         let wrong = || "its grains have another type".to_owned();
         let (places, speeds) = (self.places.value(row), self.speeds.value(row));
         let places = places.as_primitive_opt::<UInt16Type>().ok_or_else(wrong)?;

@@ -399,7 +399,7 @@ pub(super) fn parse_frame(bytes: Vec<u8>) -> Result<Frame, String> {
         pair.value().map(str::to_owned)
     };
     let meta = FrameMeta::from_pairs(get).ok_or("it lacks the frame's facts")?;
-    let compact = GrainKey::from_pairs(&get)?;
+    let compact = GrainKey::from_pairs(get)?;
     let mut particles = Particles::default();
     for block in footer.recordBatches().iter().flatten() {
         let length = block.metaDataLength() as usize + block.bodyLength() as usize;

@@ -179,7 +179,7 @@ fn edges(settings: &Settings, field: &Field, guides: &[Guide], grains: &[Vec3]) 
         let (sum, count) = ratios.fold((0.0, 0i32), |(sum, count), ratio| (sum + ratio, count + 1));
         (sum / f64::from(count.max(1)), count as usize)
     };
-    let (edge, count) = mean(&|cover| cover >= EDGE[0] && cover < EDGE[1]);
+    let (edge, count) = mean(&|cover| (EDGE[0]..EDGE[1]).contains(&cover));
     let (bulk, _) = mean(&|cover| cover >= BULK);
     (edge / bulk.max(f64::MIN_POSITIVE), count)
 }

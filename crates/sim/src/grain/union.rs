@@ -204,11 +204,12 @@ fn principal(matrix: DMat3) -> (DVec3, DMat3) {
             let angle = 0.5 * (2.0 * m[p][q]).atan2(m[p][p] - m[q][q]);
             let (sin, cos) = angle.sin_cos();
             let turn = |a: f64, b: f64| (cos * a + sin * b, cos * b - sin * a);
-            for k in 0..3 {
-                (m[k][p], m[k][q]) = turn(m[k][p], m[k][q]);
+            for row in &mut m {
+                (row[p], row[q]) = turn(row[p], row[q]);
             }
+            let (old_p, old_q) = (m[p], m[q]);
             for k in 0..3 {
-                (m[p][k], m[q][k]) = turn(m[p][k], m[q][k]);
+                (m[p][k], m[q][k]) = turn(old_p[k], old_q[k]);
             }
             let (old_p, old_q) = (axes[p], axes[q]);
             for k in 0..3 {

@@ -321,18 +321,23 @@ pub fn check_surface(doc: &SurfaceDoc, problems: &mut Problems) {
     }
 }
 
+/// All materials; each is looked at, so that all problems are told.
+fn materials(doc: &SceneDoc, problems: &mut Problems) -> Option<Vec<Material>> {
+    let all: Vec<Option<Material>> = doc
+        .materials
+        .iter()
+        .map(|(name, doc)| material(name, doc, problems))
+        .collect();
+    all.into_iter().collect()
+}
+
 /// Builds the scene; `None` where problems were noted.
 pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Scene> {
     check_header(doc, problems);
     check_sph_keys(&doc.solver, problems);
     check_dem_keys(doc, problems);
     let name = name(doc, path, problems)?;
-    let materials: Vec<Option<Material>> = doc
-        .materials
-        .iter()
-        .map(|(name, doc)| material(name, doc, problems))
-        .collect();
-    let materials: Vec<Material> = materials.into_iter().collect::<Option<_>>()?;
+    let materials = materials(doc, problems)?;
     let mut parameters = doc.json();
     parameters["name"] = name.clone().into();
     let mut builder = Builder {

@@ -296,7 +296,8 @@ impl Work {
 impl Moved {
     fn count(&mut self, i: usize, motion: &Motion, make: &Make) {
         let energy = motion.energy(make);
-        if !energy.is_finite() || !(motion.position.abs().max_element() < WORLD) {
+        let sound = energy.is_finite() && motion.position.is_finite();
+        if !sound || motion.position.abs().max_element() >= WORLD {
             self.lost.push(i);
             return;
         }

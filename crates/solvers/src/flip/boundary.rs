@@ -61,6 +61,10 @@ struct Near {
 pub(super) struct Boundary {
     /// For each block, its place in `near`.
     place: Vec<u32>,
+    #[expect(
+        clippy::vec_box,
+        reason = "they go from step to step, and each is 2 kB"
+    )]
     near: Vec<Box<Near>>,
     /// The grid that was sampled.
     keys: Vec<u64>,
