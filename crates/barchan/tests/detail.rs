@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// sink takes some away.
 fn a_run() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let more = "\n[[emit]]\nmaterial = \"sand\"\nshape = { box = { size = 0.2, at = [0.6, 0.5, 0] } }\nrate = \"500 particles/s\"\n\
+    let more = "\n[[emit]]\nmaterial = \"sand\"\nshape = { box = { size = [0.2, 0.2, 0.2], at = [0.6, 0.5, 0] } }\nrate = \"500 particles/s\"\n\
                 \n[[sink]]\nshape = { box = { size = [0.3, 0.3, 2], at = [-0.4, 0.4, 0] } }\n\
                 \n[detail]\ngrains_per_particle = 20\n";
     let text = format!("{SCENE}{more}").replace("4 cm", "8 cm");
@@ -154,7 +154,7 @@ fn strange_frames_are_told_of_and_what_was_done_stays() {
     assert!(bytes(folder.path()) == whole);
     // Two particles with one id.
     change(folder.path(), 3, |particles| {
-        particles.id[1] = particles.id[0]
+        particles.id[1] = particles.id[0];
     });
     let said = detail(folder.path(), &[]);
     assert!(

@@ -418,7 +418,7 @@ fn check_dem_keys(doc: &SceneDoc, problems: &mut Problems) {
         ("contact", solver.contact.is_some()),
         ("stiffness", solver.stiffness.is_some()),
         ("overlap", solver.overlap.is_some()),
-        ("alduan", !solver.alduan.span.is_empty()),
+        ("alduan", solver.alduan.is_some()),
     ];
     for (key, _) in own.into_iter().filter(|(_, given)| *given) {
         let message = format!("\"solver.{key}\" means something for method = \"dem\" only");

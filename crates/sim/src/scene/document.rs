@@ -94,8 +94,8 @@ table! {
         stiffness: Option<StiffnessDoc>,
         /// dem: how deep grains may press into each other with stiffness = "auto", over their radius; 1 % if left out.
         overlap: Option<Quantity<Ratio, Positive>>,
-        /// dem: the constants of contact = "alduan".
-        alduan: AlduanDoc,
+        /// dem: the constants of contact = "alduan"; those of the paper if left out.
+        alduan: Option<AlduanDoc>,
         /// flip: how granular material resists shearing.
         friction: FrictionDoc = FrictionDoc::Implicit,
         /// flip: how velocity goes from particles to the grid and back; left out, "apic" with implicit friction and "flip" else.

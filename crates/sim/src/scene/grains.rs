@@ -95,17 +95,23 @@ keywords! {
     }
 }
 
+/// What Alduán et al. took for sand: k_n, γ_n, μ and k_s.
+const ALDUAN_STIFFNESS: f64 = 1e5;
+const ALDUAN_DAMPING: f64 = 300.0;
+const ALDUAN_FRICTION: f64 = 0.4;
+const ALDUAN_VISCOUS_FRICTION: f64 = 1e4;
+
 table! {
     /// The constants of Alduán et al. 2009, equations 1 and 2, with their values for sand.
     pub struct AlduanDoc {
         /// Stiffness k_n, N/m^1.5.
-        stiffness: Quantity<Ratio, Positive> = Quantity::of(1e5),
+        stiffness: Quantity<Ratio, Positive> = Quantity::of(ALDUAN_STIFFNESS),
         /// Damping γ_n, N s/m^1.5.
-        damping: Quantity<Ratio, NotNegative> = Quantity::of(300.0),
+        damping: Quantity<Ratio, NotNegative> = Quantity::of(ALDUAN_DAMPING),
         /// Coulomb friction μ.
-        friction: Quantity<Ratio, NotNegative> = Quantity::of(0.4),
+        friction: Quantity<Ratio, NotNegative> = Quantity::of(ALDUAN_FRICTION),
         /// Viscous friction k_s, N s/m.
-        viscous_friction: Quantity<Ratio, NotNegative> = Quantity::of(1e4),
+        viscous_friction: Quantity<Ratio, NotNegative> = Quantity::of(ALDUAN_VISCOUS_FRICTION),
     }
 }
 
@@ -279,11 +285,19 @@ pub fn settings(doc: &super::document::SolverDoc) -> DemSettings {
             Some(StiffnessDoc::Young(young)) => Stiffness::Young(young.si),
             Some(StiffnessDoc::Auto) | None => Stiffness::Auto { overlap },
         }),
-        ContactDoc::Alduan => Contact::Alduan {
-            stiffness: doc.alduan.stiffness.si,
-            damping: doc.alduan.damping.si,
-            friction: doc.alduan.friction.si,
-            viscous_friction: doc.alduan.viscous_friction.si,
+        ContactDoc::Alduan => match &doc.alduan {
+            Some(doc) => Contact::Alduan {
+                stiffness: doc.stiffness.si,
+                damping: doc.damping.si,
+                friction: doc.friction.si,
+                viscous_friction: doc.viscous_friction.si,
+            },
+            None => Contact::Alduan {
+                stiffness: ALDUAN_STIFFNESS,
+                damping: ALDUAN_DAMPING,
+                friction: ALDUAN_FRICTION,
+                viscous_friction: ALDUAN_VISCOUS_FRICTION,
+            },
         },
     };
     DemSettings { contact }

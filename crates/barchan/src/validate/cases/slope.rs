@@ -132,11 +132,7 @@ pub fn slide(trial: &Trial) -> Result<Outcome, Trouble> {
         text
     };
     let mut lab = Lab::new(trial, &text)?;
-    // The slip is somewhere in the lower half; what is above it goes as one.
-    let middle = lab.places(|place| {
-        let x = f64::from(place.x) / size[0];
-        f64::from(place.y) > 0.5 * size[1] && (0.4..0.6).contains(&x)
-    });
+    let middle = lab.places(|place| (0.4..0.6).contains(&(f64::from(place.x) / size[0])));
     lab.until(0.1)?;
     let mut points = vec![[lab.time(), lab.velocity(&middle).x]];
     let before: std::collections::BTreeMap<u64, Vec3> = {
