@@ -25,7 +25,7 @@ pub struct Method {
     pub cell: f64,
     /// What it can do.
     pub skills: &'static [Skill],
-    /// True for what is kept for comparison and runs only when it is named.
+    /// True for what runs only when it is named: kept for comparison, or not yet fit for all cases.
     pub only_by_name: bool,
 }
 
@@ -46,6 +46,13 @@ pub const METHODS: &[Method] = &[
         cell: 1.0,
         skills: &[Sand, Cohesion, Bodies, Flight],
         only_by_name: false,
+    },
+    Method {
+        name: "dem",
+        keys: "method = \"dem\"\noverlap = 0.05",
+        cell: 1.0,
+        skills: &[Sand, Cohesion, Bodies, Flight],
+        only_by_name: true,
     },
     Method {
         name: "ballistic",
