@@ -8,13 +8,14 @@ use super::grains::Grains;
 use super::look::Look;
 use super::paint::{Scale, ends};
 use super::picture::Picture;
+use super::ray::Ray;
 use super::sky::Sky;
 use super::survey::{central_points, with_bodies};
 use super::world::{Cloud, Skin, World};
 use super::{RenderError, film, framing, legend};
 use crate::surface::SurfaceMesh;
 use barchan_sim::model::Model;
-use barchan_sim::scene::{CameraPath, Render};
+use barchan_sim::scene::{CameraPath, Render, View};
 use barchan_sim::state::Particles;
 use glam::{Quat, Vec3};
 
@@ -24,6 +25,9 @@ const SUN_ASIDE: f32 = 1.05;
 const EXTENT: f32 = 0.6;
 /// How high an automatic camera climbs to get out of bodies [rad].
 const CLIMB: [f32; 4] = [0.17, 0.45, 0.85, 1.25];
+
+/// Places in the material that an automatic camera tries to see, about.
+const SIGHTED: usize = 256;
 
 /// Camera, light and looks.
 pub struct Studio<'a> {
@@ -162,15 +166,35 @@ fn body_around(point: Vec3, bodies: &[Placed]) -> Option<usize> {
     bodies.iter().find(around).map(|body| body.body)
 }
 
-/// A camera that frames the run, high enough to stand outside of all bodies.
+/// True where a body stands between `eye` and `point`.
+fn is_hidden(eye: Vec3, point: Vec3, bodies: &[Placed]) -> bool {
+    let way = point - eye;
+    let ray = Ray {
+        origin: eye,
+        direction: way.normalize_or_zero(),
+    };
+    let limit = 0.999 * way.length();
+    bodies.iter().any(|body| body.hit(&ray, limit).is_some())
+}
+
+/// A camera that frames the run, high enough to stand outside of all bodies and to see over them.
 pub fn automatic(material: Vec<Vec3>, bodies: &[Placed], up: Vec3, size: [u32; 2]) -> CameraPath {
+    let stride = material.len() / SIGHTED + 1;
+    let sighted: Vec<Vec3> = material.iter().step_by(stride).copied().collect();
     let points = with_bodies(material, bodies);
     let views = CLIMB.map(|rise| framing::frame(&points, up, size, rise));
-    let free = views
-        .iter()
-        .find(|view| body_around(view.at, bodies).is_none());
+    let outside = || {
+        let free = |view: &&View| body_around(view.at, bodies).is_none();
+        views.iter().filter(free)
+    };
+    let hidden = |view: &&View| {
+        let behind = |point: &&Vec3| is_hidden(view.at, **point, bodies);
+        sighted.iter().filter(behind).count()
+    };
+    let sees = outside().find(|view| 2 * hidden(view) <= sighted.len());
+    let best = sees.or_else(|| outside().min_by_key(hidden));
     CameraPath {
-        keys: vec![(0.0, *free.unwrap_or(&views[0]))],
+        keys: vec![(0.0, *best.unwrap_or(&views[0]))],
         aperture: 0.0,
         focus: None,
     }
