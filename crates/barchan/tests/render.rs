@@ -42,6 +42,48 @@ fn replace_frame(folder: &Path, frame: u32, change: impl FnOnce(&mut Particles))
     write_frame(file, &meta, &old.particles, Compression::None).unwrap();
 }
 
+/// The first picture of the sand among these bodies, in the colour of the slowest: violet.
+fn violet_sand_among(bodies: &str) -> Picture {
+    let folder = folder_with_scene();
+    let text = common::SCENE.to_owned() + bodies;
+    std::fs::write(folder.path().join("drop.toml"), text).unwrap();
+    let output = run(folder.path(), &["run", "drop.toml", "-q"]);
+    assert!(output.status.success(), "{}", told(&output));
+    let output = render(folder.path(), &["--frames", "0", "--color", "speed"]);
+    assert!(output.status.success(), "{}", told(&output));
+    picture(folder.path(), 0)
+}
+
+fn violet_pixels(picture: &Picture) -> usize {
+    let violet = |pixel: &&[u8; 3]| u32::from(pixel[2]) > 2 * u32::from(pixel[1]);
+    picture.pixels.iter().filter(violet).count()
+}
+
+#[test]
+fn a_camera_without_a_place_sees_over_walls_and_through_those_without_end() {
+    let open = violet_sand_among("");
+    let planes = [
+        ("[1, 0, 0]", "[-0.5, 0, 0]"),
+        ("[-1, 0, 0]", "[0.5, 0, 0]"),
+        ("[0, 0, 1]", "[0, 0, -0.5]"),
+        ("[0, 0, -1]", "[0, 0, 0.5]"),
+    ]
+    .map(|(normal, at)| {
+        format!("\n[[body]]\nshape = {{ plane = {{ normal = {normal}, at = {at} }} }}\n")
+    });
+    assert!(violet_sand_among(&planes.concat()).pixels == open.pixels);
+    let boxes = [
+        ("[0.1, 1.2, 1.2]", "[0.55, 0.6, 0]"),
+        ("[0.1, 1.2, 1.2]", "[-0.55, 0.6, 0]"),
+        ("[1.2, 1.2, 0.1]", "[0, 0.6, 0.55]"),
+        ("[1.2, 1.2, 0.1]", "[0, 0.6, -0.55]"),
+    ]
+    .map(|(size, at)| format!("\n[[body]]\nshape = {{ box = {{ size = {size}, at = {at} }} }}\n"));
+    let walled = violet_sand_among(&boxes.concat());
+    let seen = [&open, &walled].map(violet_pixels);
+    assert!(seen[0] > 200 && seen[1] > 100, "{seen:?}");
+}
+
 #[test]
 fn pictures_are_the_same_on_any_number_of_threads_and_made_once() {
     let folder = folder_with_run();
