@@ -100,11 +100,12 @@ impl Neighborhood {
         };
         let mut offset = DVec3::ZERO;
         let mut square = DMat3::ZERO;
+        let here = center.as_vec3();
         for near in near {
-            if near.center.distance_squared(center.as_vec3()) < near.reach * near.reach {
+            let part = near.center.distance_squared(here) / (near.reach * near.reach);
+            if part < 1.0 {
                 let d = near.center.as_dvec3() - center;
-                let part = (d.length() / f64::from(near.reach)).min(1.0);
-                let weight = 1.0 - part * part * part;
+                let weight = f64::from(1.0 - part * part.sqrt());
                 this.count += 1;
                 this.weight += weight;
                 offset += d * weight;
