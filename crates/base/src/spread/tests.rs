@@ -415,31 +415,44 @@ fn steep_edges_get_vertices_and_slivers_are_refused() {
     );
 }
 
-#[test]
-fn faces_are_refined_under_dense_points_without_gaps() {
+/// Sides of faces that have nobody across.
+fn rims(faces: &Faces) -> usize {
+    let open = |f: usize| {
+        let sides = faces.outline(f).count();
+        let across = faces.neighbors[f][..sides].iter();
+        across.filter(|n| **n == NONE).count()
+    };
+    (0..faces.len()).map(open).sum()
+}
+
+/// Refines a net of 12 × 12 cells in its middle, and looks for gaps.
+fn refine(net: &Net, onto: impl Fn(Vec3) -> Vec3) -> (Faces, Faces) {
     // Whatever way they look: a cut face may hang over where the whole one did not.
     let all = |net: &Net| Faces::new(Vec3::Y, &net.vertices, &net.corners, 4.0).unwrap();
-    let lattice = Lattice::covering(Vec3::ZERO, Vec3::splat(12.0), 1.0);
-    let faces = all(&Net::new(&lattice, |node| node.y as f32 - 6.3));
+    let faces = all(net);
     let dense = |face: usize| {
         let center = faces.plan.point(faces.centers[face]);
         Vec2::new(center.x, center.z).distance(Vec2::splat(6.0)) < 2.0
     };
     let marked = (0..faces.len()).filter(|f| dense(*f)).count();
-    let onto = |at: Vec3| Vec3::new(at.x, 6.3, at.z);
     let fine = all(&Net::refined(&faces, dense, onto));
     assert!(marked > 3 && fine.len() >= faces.len() + 3 * marked);
-    assert!((fine.total_area() / faces.total_area() - 1.0).abs() < 0.01);
-    let rims = |faces: &Faces| {
-        let sides = |f: usize| faces.outline(f).count();
-        (0..faces.len())
-            .map(|f| {
-                faces.neighbors[f][..sides(f)]
-                    .iter()
-                    .filter(|n| **n == NONE)
-                    .count()
-            })
-            .sum::<usize>()
-    };
     assert_eq!(rims(&fine), rims(&faces), "a gap opened");
+    (faces, fine)
+}
+
+#[test]
+fn faces_are_refined_under_dense_points_without_gaps() {
+    let lattice = Lattice::covering(Vec3::ZERO, Vec3::splat(12.0), 1.0);
+    let flat = Net::new(&lattice, |node| node.y as f32 - 6.3);
+    let (faces, fine) = refine(&flat, |at| Vec3::new(at.x, 6.3, at.z));
+    assert!((fine.total_area() / faces.total_area() - 1.0).abs() < 0.01);
+}
+
+#[test]
+#[ignore = "on hills a gap opens: 55 sides at the rim for 52"]
+fn faces_are_refined_on_hills_without_gaps() {
+    refine(&hills(12), |at| {
+        Vec3::new(at.x, hill(Vec2::new(at.x, at.z), 12), at.z)
+    });
 }
