@@ -97,3 +97,26 @@ fn unknown_names_are_told_with_the_known_ones() {
         told(&neither)
     );
 }
+
+#[test]
+fn numbers_of_a_case_can_be_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["validate", "--case", "slide", "--method", "flip", "--json"];
+    let with = |more: &[&str]| run(folder.path(), &[&args[..], more].concat());
+    let ran = with(&[
+        "--angle", "28", "--ratio", "12", "--across", "16", "--step", "0.5",
+    ]);
+    let figures = lines(&ran.stdout);
+    assert_eq!(figures.len(), 1, "{}", told(&ran));
+    for (key, value) in [
+        ("angle", 28.0),
+        ("ratio", 12.0),
+        ("across", 16.0),
+        ("step", 0.5),
+    ] {
+        assert_eq!(figures[0][key], value, "{key} of {}", figures[0]);
+    }
+    let ran = with(&["--angle", "95"]);
+    assert_eq!(ran.status.code(), Some(2));
+    assert!(told(&ran).contains("from 1 to 60"), "{}", told(&ran));
+}

@@ -216,6 +216,37 @@ impl Solids {
     }
 }
 
+impl Solids {
+    /// A bound on how fast [m/s] the solids that can be within `near` move in the next `dt` [s] from `time` [s] on; what deforms
+    /// counts as still. It follows from the clock and the bodies alone, not from the step before, so that a run that goes on
+    /// from a checkpoint finds the same.
+    pub fn fastest_within(&self, model: &Model, near: Bounds, (time, dt): (f64, f64)) -> f32 {
+        let speeds = self.solids.iter().zip(&model.bodies).map(|(solid, body)| {
+            let local = solid.shape.bounds();
+            let arm = match local.is_finite() {
+                true => local.min.abs().max(local.max.abs()).length(),
+                false => 0.0,
+            };
+            let speed = match &body.form {
+                Form::Static(_) | Form::Sequence(_) => 0.0,
+                Form::Keyframed(_, track) => {
+                    let (start, end) = (track.pose(time), track.pose(time + dt));
+                    let turn = start.rotation.angle_between(end.rotation);
+                    (start.position.distance(end.position) + turn * arm) / dt as f32
+                }
+                Form::Dynamic(_) => solid.rates.0.length() + solid.rates.1.length() * arm,
+            };
+            let reach = solid.end.bounds(local).grown(speed * dt as f32);
+            if reach.intersection(near).is_empty() {
+                0.0
+            } else {
+                speed
+            }
+        });
+        speeds.filter(|speed| speed.is_finite()).fold(0.0, f32::max)
+    }
+}
+
 impl Solid {
     fn new(body: &Body, time: f64) -> Result<Self, SequenceError> {
         let (shape, deformation) = match &body.form {

@@ -148,6 +148,43 @@ fn a_sliding_layer_feels_the_friction_it_was_asked_for() {
     }
 }
 
+/// Walls once held the half cell beside them, all the more the shorter the step.
+#[test]
+fn a_block_on_a_smooth_floor_slows_by_mu_g_whatever_the_step() {
+    let friction = 0.3;
+    let slowing = |max_step: f64| {
+        let text = tank(4.0, 0.08, friction)
+            + &block("dry-sand", [0.4, 0.06, 0.08])
+                .replace("material = \"m\"", "material = \"m\"\nvelocity = [2, 0, 0]");
+        let mut scene = scene(0.02, 30, &text);
+        scene.max_step = max_step;
+        let mut lab = Lab::new(scene);
+        let all = |_: Vec3| true;
+        lab.until(5);
+        let before = lab.mean_speed(all);
+        lab.until(30);
+        (before - lab.mean_speed(all)) / 0.25
+    };
+    for max_step in [0.01, 0.0025] {
+        let found = slowing(max_step) / (friction * G);
+        assert!((found - 1.0).abs() < 0.03, "{found} μ g at {max_step} s");
+    }
+}
+
+/// A ball at 20 m/s once was through a bed of sand in a step, and thrown back by all it met at once.
+#[test]
+fn steps_are_as_short_as_fast_bodies_need() {
+    let ball = "[[body]]\nshape = { sphere = { radius = 0.03, at = [0.1, 0.2, 0.1] } }\nmotion = \"dynamic\"\ndensity = 3000\nvelocity = [0, -20, 0]\n";
+    let text = tank(0.2, 0.2, 0.5) + &block("dry-sand", [0.2, 0.12, 0.2]) + ball;
+    let scene = scene(0.02, 2, &text);
+    let mut bodies = barchan_sim::coupling::RigidBodies::new(&scene.model);
+    let cfl = scene.flip.cfl;
+    let mut lab = Lab::new(scene);
+    lab.coupled(1, &mut bodies);
+    let first = lab.lines.0[0].dt;
+    assert!(20.0 * first <= 1.001 * cfl * 0.02, "{first} s");
+}
+
 #[test]
 fn a_heap_below_its_angle_stands_still_for_good() {
     let rise = 31f64.to_radians().tan() * 0.16;

@@ -2,7 +2,9 @@
 
 use super::say::{duration, grouped, out, talk};
 use super::{Failure, start_threads};
-use crate::validate::{CASES, Case, Finding, METHODS, Method, Record, Size, digits, method, page};
+use crate::validate::{
+    CASES, Case, Finding, METHODS, Method, Record, Size, Wanted, digits, method, page,
+};
 use barchan_sim::atomic;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -19,6 +21,21 @@ pub struct ValidateArgs {
     /// fast: thousands of particles, minutes; full: sweeps up to half a million, hours
     #[arg(long, value_name = "SIZE", default_value = "fast", value_parser = ["fast", "full"])]
     size: String,
+    /// Friction angles in place of the case's own, in degrees
+    #[arg(long = "angle", value_name = "DEG,…", value_delimiter = ',', value_parser = angle)]
+    angles: Vec<f64>,
+    /// Aspect ratios (or what the case calls its ratio) in place of its own
+    #[arg(long = "ratio", value_name = "R,…", value_delimiter = ',', value_parser = number)]
+    ratios: Vec<f64>,
+    /// Particles along the case's reference length in place of its own
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = fineness)]
+    across: Vec<f64>,
+    /// Lengths of steps, as parts of what the method would take
+    #[arg(long = "step", value_name = "PART,…", value_delimiter = ',', value_parser = part)]
+    steps: Vec<f64>,
+    /// Seeds that the mean is taken of, where a case knows seeds
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
+    seeds: Option<u32>,
     /// Print JSON lines
     #[arg(long)]
     json: bool,
@@ -38,12 +55,19 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     } else {
         Size::Fast
     };
+    let wanted = Wanted {
+        angles: args.angles.clone(),
+        ratios: args.ratios.clone(),
+        across: args.across.clone(),
+        steps: args.steps.clone(),
+        seeds: args.seeds,
+    };
     let (cases, methods) = (chosen_cases(&args.cases)?, chosen_methods(&args.methods)?);
     let began = Instant::now();
     let mut records = Vec::new();
     for case in cases {
         for method in methods.iter().filter(|method| case.applies_to(method)) {
-            for setting in case.settings(size) {
+            for setting in case.settings(size, &wanted) {
                 let record = Record::make(case, setting, method);
                 tell(&record, args.json);
                 records.push(record);
@@ -55,6 +79,29 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
         write_report(folder, &page(&records, &args.size, seconds))?;
     }
     conclude(&records, seconds)
+}
+
+fn angle(text: &str) -> Result<f64, String> {
+    between(text, 1.0, 60.0)
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    between(text, -60.0, 60.0)
+}
+
+fn fineness(text: &str) -> Result<f64, String> {
+    between(text, 4.0, 400.0)
+}
+
+fn part(text: &str) -> Result<f64, String> {
+    between(text, 0.01, 2.0)
+}
+
+fn between(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    match text.parse() {
+        Ok(value) if (least..=most).contains(&value) => Ok(value),
+        _ => Err(format!("a number from {least} to {most} is needed")),
+    }
 }
 
 /// Tells what a trial found.

@@ -15,5 +15,5 @@ mod trial;
 pub use method::{METHODS, Method, method};
 pub use record::{Record, digits};
 pub use report::page;
-pub use table::{CASES, Case, Size};
+pub use table::{CASES, Case, Size, Wanted};
 pub use trial::Finding;

@@ -44,18 +44,35 @@ pub struct Sweep {
     pub steps: &'static [f64],
 }
 
+/// Numbers asked for in place of those of the table; empty lists leave the table's.
+#[derive(Default)]
+pub struct Wanted {
+    /// Friction angles [deg].
+    pub angles: Vec<f64>,
+    /// Ratios.
+    pub ratios: Vec<f64>,
+    /// Particles along the reference length.
+    pub across: Vec<f64>,
+    /// Lengths of steps.
+    pub steps: Vec<f64>,
+    /// How many seeds the mean is taken of.
+    pub seeds: Option<u32>,
+}
+
 impl Sweep {
     /// Every combination.
-    pub fn settings(&self) -> Vec<Setting> {
+    pub fn settings(&self, wanted: &Wanted) -> Vec<Setting> {
         let mut all = Vec::new();
-        for across in self.across {
-            for step in self.steps {
-                for ratio in self.ratios {
-                    all.extend(self.angles.iter().map(|angle| Setting {
+        for across in either(&wanted.across, self.across) {
+            for step in either(&wanted.steps, self.steps) {
+                for ratio in either(&wanted.ratios, self.ratios) {
+                    let angles = either(&wanted.angles, self.angles);
+                    all.extend(angles.iter().map(|angle| Setting {
                         angle: *angle,
                         ratio: *ratio,
                         across: *across,
                         step: *step,
+                        seeds: wanted.seeds.unwrap_or(self.base.seeds),
                         ..self.base
                     }));
                 }
@@ -65,14 +82,21 @@ impl Sweep {
     }
 }
 
+fn either<'a>(wanted: &'a [f64], listed: &'a [f64]) -> &'a [f64] {
+    if wanted.is_empty() { listed } else { wanted }
+}
+
 impl Case {
-    /// What is run at `size`.
-    pub fn settings(&self, size: Size) -> Vec<Setting> {
+    /// What is run at `size`, with the numbers `wanted`.
+    pub fn settings(&self, size: Size, wanted: &Wanted) -> Vec<Setting> {
         let sweeps = match size {
             Size::Fast => self.fast,
             Size::Full => self.full,
         };
-        sweeps.iter().flat_map(Sweep::settings).collect()
+        sweeps
+            .iter()
+            .flat_map(|sweep| sweep.settings(wanted))
+            .collect()
     }
 
     /// True where it says something about `method`.
@@ -121,12 +145,12 @@ pub const CASES: &[Case] = &[
             Sweep {
                 base: form("slab"),
                 angles: &[25.0, 34.0, 42.0],
-                across: &[24.0],
+                across: &[40.0],
                 ..ONE
             },
             Sweep {
                 base: form("cone"),
-                across: &[20.0],
+                across: &[32.0],
                 ..ONE
             },
         ],
@@ -292,14 +316,14 @@ pub const CASES: &[Case] = &[
                 base: form("cylinder"),
                 angles: &[31.0],
                 ratios: &[0.5, 1.0, 3.0],
-                across: &[12.0],
+                across: &[24.0],
                 ..ONE
             },
             Sweep {
                 base: form("channel"),
                 angles: &[31.0],
                 ratios: &[1.0, 3.0],
-                across: &[12.0],
+                across: &[24.0],
                 ..ONE
             },
         ],
@@ -333,7 +357,7 @@ pub const CASES: &[Case] = &[
         needs: Skill::Sand,
         ratio: "",
         fast: &[Sweep {
-            across: &[7.0],
+            across: &[9.0],
             ..ONE
         }],
         full: &[Sweep {
@@ -352,7 +376,7 @@ pub const CASES: &[Case] = &[
         fast: &[Sweep {
             angles: &[30.0],
             ratios: &[3.0, 9.0],
-            across: &[8.0],
+            across: &[12.0],
             ..ONE
         }],
         full: &[Sweep {

@@ -4,6 +4,7 @@ use super::boundary::Boundary;
 use super::field::{Faces, Field};
 use super::transfer::Weights;
 use crate::material::contact::bounce;
+use barchan_base::bounds::Bounds;
 use barchan_base::grid::{CELLS, Halo, block_of, local_of};
 use barchan_base::parallel;
 use barchan_sim::scene::Transfer;
@@ -135,10 +136,9 @@ impl Advance<'_> {
                     flow.lerp(velocities[i] + change, ratio)
                 }
             };
-            let rests = velocity.length_squared() < (REST * self.push).powi(2)
-                && self.pressure.is_some_and(|pressure| {
-                    pressure[block * CELLS + local_of(at.floor().as_ivec3())] > 0.0
-                });
+            let cell = block * CELLS + local_of(at.floor().as_ivec3());
+            let pressed = self.pressure.is_some_and(|pressure| pressure[cell] > 0.0);
+            let rests = pressed && velocity.length_squared() < (REST * self.push).powi(2);
             if rests {
                 velocities[i] = Vec3::ZERO;
                 if let Some(affine) = &mut affine {
@@ -153,7 +153,9 @@ impl Advance<'_> {
             }
             let mut to = (to + corner) * self.field.dx + self.shift[first + i];
             if near {
-                self.keep_out(positions[i], &mut to, &mut velocity);
+                // What bears pressure was rubbed in the solve; walls rub the others here.
+                let rubs = !pressed;
+                self.keep_out(positions[i], &mut to, (&mut velocity, rubs));
             }
             positions[i] = to;
             velocities[i] = velocity;
@@ -217,7 +219,7 @@ impl Advance<'_> {
     }
 
     /// Stops a particle at the first solid on its way, and keeps it clear of all.
-    fn keep_out(&self, from: Vec3, to: &mut Vec3, velocity: &mut Vec3) {
+    fn keep_out(&self, from: Vec3, to: &mut Vec3, (velocity, rubs): (&mut Vec3, bool)) {
         let clear = CLEARANCE * self.radius;
         let way = from.distance(*to);
         for solid in self.solids {
@@ -244,8 +246,8 @@ impl Advance<'_> {
                 *to += contact.normal * (clear - contact.distance);
                 let relative = *velocity - contact.velocity;
                 if relative.dot(contact.normal) < 0.0 {
-                    *velocity =
-                        contact.velocity + bounce(relative, contact.normal, 0.0, solid.friction);
+                    let friction = if rubs { solid.friction } else { 0.0 };
+                    *velocity = contact.velocity + bounce(relative, contact.normal, 0.0, friction);
                 }
             }
         }
@@ -285,6 +287,16 @@ fn sample(values: &[[f32; SEEN]; 3], point: Vec3, with_slopes: bool) -> (Vec3, M
     (
         result,
         Mat3::from_cols(rows[0], rows[1], rows[2]).transpose(),
+    )
+}
+
+/// The box around the particles.
+pub(super) fn around(positions: &[Vec3]) -> Bounds {
+    parallel::fold_chunks(
+        positions.len(),
+        Bounds::of([]),
+        |range| Bounds::of(positions[range].iter().copied()),
+        Bounds::union,
     )
 }
 

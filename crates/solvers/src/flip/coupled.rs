@@ -20,6 +20,7 @@ use super::boundary::Boundary;
 use super::field::Field;
 use super::lanes::{BlockSetup, Group, LANES};
 use super::sweep::{Progress, Sweep};
+use super::unknowns::BESIDE;
 use barchan_base::grid::{CELLS, Halo, SharedFloats, block_of};
 use barchan_sim::coupling::Impulses;
 use glam::Vec3;
@@ -254,6 +255,12 @@ pub(super) fn close_faces(
         let mut taken = Vec3::ZERO;
         taken[axis] = mass * (field.velocity[axis][cell] - closed.speed);
         field.velocity[axis][cell] = closed.speed;
+        let below = field
+            .grid
+            .step(cell / CELLS, cell % CELLS, BESIDE[2 * axis]);
+        if field.solid[cell] && field.solid[below] {
+            continue; // Nothing stops here: the material takes its velocity from the faces outside.
+        }
         let at = field.center(cell / CELLS, cell % CELLS);
         impulses.push(closed.body as usize, at, taken);
     }

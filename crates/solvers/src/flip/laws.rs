@@ -278,11 +278,15 @@ impl Setup<'_> {
                     i32::from(axis == 2),
                 ),
             );
-            let raw = &self.field.before[axis];
-            arrival[axis] += 0.5 * (raw[wall.cell as usize] + raw[there]);
+            // At the face beside the wall: that half cell is what the stress at the centre does not know of.
+            let beside = match normal[axis] > 0.0 {
+                true => wall.cell as usize,
+                false => there,
+            };
+            arrival[axis] += self.field.before[axis][beside];
         }
         let fill = self.field.fill[wall.cell as usize].min(1.0);
-        let closing = (-(arrival.dot(normal)) + self.step.pull.dot(-normal)).max(0.0);
+        let closing = -(arrival + self.step.pull).dot(normal);
         let force = memory.wall_force(&self.field.grid, wall);
         WallWork {
             lane: 0,

@@ -177,9 +177,14 @@ impl Solver for Flip {
         let dx = f64::from(model.resolution);
         let gravity = f64::from(model.gravity.length());
         let falling = LONGEST_STEP * (dx / gravity.max(1e-9)).sqrt();
-        let speed = f64::from(advance::fastest(&state.particles.velocity));
-        let crossing = self.settings.cfl * dx / speed.max(1e-9);
-        falling.min(crossing).min(LONGEST_FREE_STEP)
+        let longest = falling.min(LONGEST_FREE_STEP);
+        let particles = advance::fastest(&state.particles.velocity);
+        // A body that dashes into the material must not be through it before the material knows.
+        let near = advance::around(&state.particles.position).grown(model.resolution);
+        let span = (state.clock.time(), longest);
+        let bodies = state.solids.fastest_within(model, near, span);
+        let crossing = self.settings.cfl * dx / f64::from(particles.max(bodies)).max(1e-9);
+        longest.min(crossing)
     }
 
     fn step(&mut self, model: &Model, state: &mut State, dt: f64) -> Result<StepReport, StepError> {
@@ -464,7 +469,8 @@ impl Flip {
             ..
         } = &mut self.field;
         let boundary = &self.boundary;
-        let slips = self.kind != Kind::Coupled;
+        // Water sticks where two walls meet, on the half cell between them: docs/flip.md tells what that does.
+        let sticks_in_corners = self.kind == Kind::Fluid;
         // A face with a little mass beside one that stress holds is not free: it goes along with it.
         let firm = |axis: usize, cell: usize| {
             let below = grid.step(cell / CELLS, cell % CELLS, BESIDE[2 * axis]);
@@ -474,9 +480,12 @@ impl Flip {
             let beside =
                 |offset: &usize| firm(axis, grid.step(cell / CELLS, cell % CELLS, *offset));
             let below = grid.step(cell / CELLS, cell % CELLS, BESIDE[2 * axis]);
-            // Between two solid cells a face holds nothing back: where friction is all in the solve, material slides over it.
-            let holds = !(slips && solid[cell] && solid[below]);
-            (boundary.open(axis, cell) == 0.0 && holds)
+            // Faces between two solid cells say nothing: friction is all in the solve, and material slides over them.
+            let inside = solid[cell] && solid[below];
+            if inside && !sticks_in_corners {
+                return false;
+            }
+            (boundary.open(axis, cell) == 0.0 && !inside)
                 || firm(axis, cell)
                 || (mass[axis][cell] > 0.0 && !BESIDE.iter().any(beside))
         };

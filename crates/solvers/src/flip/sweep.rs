@@ -230,7 +230,7 @@ impl Sweep<'_> {
         }
         sliding -= w.normal * w.normal.dot(sliding);
         let stress = group.stress[w.local].values(w.lane);
-        let push = w.push(&stress).dot(w.normal).max(0.0) + w.extra;
+        let push = (w.push(&stress).dot(w.normal) + w.extra).max(0.0);
         let trial = ahead + sliding * w.step;
         let limit = w.friction * push;
         let size = trial.length();

@@ -116,7 +116,8 @@ pub fn slide(trial: &Trial) -> Result<Outcome, Trouble> {
     // The ratio is the incline's angle less the material's [deg].
     let incline = setting.angle + setting.ratio;
     let d = LENGTH / setting.across;
-    let size = [1.5 * LENGTH, 0.2 * LENGTH, 6.0 * d];
+    // So long that what its ends do cannot be felt in the middle: half as long, it goes 6 % faster.
+    let size = [3.0 * LENGTH, 0.2 * LENGTH, 6.0 * d];
     let text = SceneText::new(trial, d)
         .seed(1)
         .sand(setting.angle)

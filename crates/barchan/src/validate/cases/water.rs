@@ -128,12 +128,13 @@ pub fn volume(trial: &Trial) -> Result<Outcome, Trouble> {
     let mut lab = Lab::new(trial, &text)?;
     let end = 10.0 * trial.setting.patience;
     lab.until(end - 2.0)?;
-    // The mean of two seconds: what still sloshes goes up and down.
+    // The mean of two seconds. What still sloshes lifts the centre: waves have as much energy of place as of motion.
     let (mut sum, mut count) = (0.0, 0.0);
     while lab.time() < end {
         lab.frame()?;
         let heights = lab.state.particles.position.iter().map(|p| f64::from(p.y));
         sum += heights.sum::<f64>() / lab.state.particles.len() as f64;
+        sum -= lab.energy() / (lab.mass() * G);
         count += 1.0;
     }
     let middle = 0.5 * lab.state.particles.len() as f64 * lab.volume() / (length * width);
