@@ -294,3 +294,54 @@ fn a_folder_that_cannot_be_written_is_named() {
         "{said}"
     );
 }
+
+/// A small block of sand on the grid, and what else is said.
+fn sand(resolution: &str, more: &str) -> String {
+    format!(
+        "schema = 1\nframes = 2\nfps = 24\n[solver]\nmethod = \"flip\"\nresolution = \"{resolution}\"\n[materials.sand]\npreset = \"dry-sand\"\n\
+         [[fill]]\nmaterial = \"sand\"\nshape = {{ box = {{ size = [0.2, 0.2, 0.2], at = [0, 0.1, 0] }} }}\n[[body]]\nshape = \"ground\"\n{more}"
+    )
+}
+
+#[test]
+fn what_sand_cannot_have_is_named() {
+    let folder = folder_with_scene();
+    for (from, to, says) in [
+        ("\"dry-sand\"", "\"dry-sand\"\ndensity = 0", "density"),
+        (
+            "\"dry-sand\"",
+            "\"dry-sand\"\nfriction_angle = 95",
+            "friction_angle",
+        ),
+    ] {
+        let said = check_text(folder.path(), &sand("2 cm", "").replace(from, to));
+        assert!(
+            said.starts_with("exit code 2") && said.contains(says),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn what_is_hardly_meant_is_told_and_runs() {
+    let bullet = "[[body]]\nname = \"bullet\"\nshape = { box = { size = [0.05, 0.05, 0.05], at = [-1, 0.1, 0] } }\nmotion = \"dynamic\"\ndensity = 5000\nvelocity = [1000, 0, 0]\n";
+    for (text, says) in [
+        (sand("50 cm", ""), "warning: solver.resolution: 0.5 m"),
+        (sand("2 cm", bullet), "warning: body.velocity: \"bullet\""),
+    ] {
+        let folder = folder_with_scene();
+        std::fs::write(folder.path().join("odd.toml"), text).unwrap();
+        let ran = run(folder.path(), &["run", "odd.toml", "-o", "out"]);
+        let said = told(&ran);
+        assert!(
+            said.starts_with("exit code 0") && said.contains(says),
+            "{said}"
+        );
+        let stats = run(folder.path(), &["stats", "out"]);
+        let figures = String::from_utf8_lossy(&stats.stdout).to_lowercase();
+        assert!(
+            !figures.contains("nan") && !figures.contains("inf "),
+            "{figures}"
+        );
+    }
+}

@@ -154,6 +154,13 @@ impl Track {
         }
     }
 
+    /// The highest mean speed [m/s] between two of its keys.
+    pub fn fastest(&self) -> f64 {
+        let ways = self.positions.windows(2).zip(self.times.windows(2));
+        ways.map(|(way, time)| way[0].distance(way[1]) / (time[1] - time[0]))
+            .fold(0.0, f64::max)
+    }
+
     /// The pose at `time` [s]; before the first and after the last key it stands still.
     pub fn pose(&self, time: f64) -> Pose {
         let last = self.times.len() - 1;

@@ -126,7 +126,11 @@ impl Failure {
 
 impl SceneArgs {
     fn load(&self) -> Result<Scene, Failure> {
-        scene::load(&self.scene, &self.set).map_err(Failure::Scene)
+        let scene = scene::load(&self.scene, &self.set).map_err(Failure::Scene)?;
+        for caution in scene::cautions(&scene) {
+            say::talk(&format!("warning: {caution}"));
+        }
+        Ok(scene)
     }
 
     /// Sets up the threads that all parallel loops use; returns how many.

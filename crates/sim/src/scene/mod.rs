@@ -3,6 +3,7 @@
 mod bodies;
 mod build;
 mod builder;
+mod caution;
 mod document;
 mod grains;
 mod node;
@@ -15,6 +16,7 @@ pub mod read;
 mod render;
 mod shapes;
 
+pub use caution::cautions;
 pub use document::{
     Compression, DetailDoc, DetailRule, DetailSampling, DetailStorage, Format,
     FrictionDoc as Friction, MeshFormat, Method, ShutterDoc, SphLaw, SphScheme, SpreadDoc,

@@ -46,6 +46,9 @@ const LONGEST_STEP: f64 = 0.4;
 /// The longest step [s] where nothing pulls.
 const LONGEST_FREE_STEP: f64 = 0.02;
 
+/// The shortest step, as part of the longest: a few particles that fly off, or a bullet, must not hold up everything.
+const SHORTEST_STEP: f64 = 1.0 / 32.0;
+
 /// Mass of a face that no particle reaches.
 const NEXT_TO_NOTHING: f32 = 1e-6;
 
@@ -184,7 +187,7 @@ impl Solver for Flip {
         let span = (state.clock.time(), longest);
         let bodies = state.solids.fastest_within(model, near, span);
         let crossing = self.settings.cfl * dx / f64::from(particles.max(bodies)).max(1e-9);
-        longest.min(crossing)
+        crossing.clamp(SHORTEST_STEP * longest, longest)
     }
 
     fn step(&mut self, model: &Model, state: &mut State, dt: f64) -> Result<StepReport, StepError> {
