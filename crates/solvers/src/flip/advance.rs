@@ -300,6 +300,26 @@ pub(super) fn around(positions: &[Vec3]) -> Bounds {
     )
 }
 
+/// Speed, root mean square [m/s], of the particles that bore pressure in the last step: that is in column `pressure`.
+pub(super) fn mean_speed(particles: &Particles, pressure: usize) -> f32 {
+    let (velocity, pressure) = (
+        &particles.velocity,
+        particles.extra[pressure].entries::<f32>(),
+    );
+    let (sum, count) = parallel::fold_chunks(
+        velocity.len(),
+        (0.0f64, 0u64),
+        |range| {
+            let pressed = range.filter(|i| pressure[*i] > 0.0);
+            let squares = pressed.map(|i| f64::from(velocity[i].length_squared()));
+            let finite = squares.filter(|square| square.is_finite());
+            finite.fold((0.0, 0), |(sum, count), square| (sum + square, count + 1))
+        },
+        |a, b| (a.0 + b.0, a.1 + b.1),
+    );
+    (sum / count.max(1) as f64).sqrt() as f32
+}
+
 /// The fastest particle [m/s].
 pub(super) fn fastest(velocity: &[Vec3]) -> f32 {
     let square = parallel::fold_chunks(

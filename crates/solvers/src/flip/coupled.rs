@@ -28,8 +28,13 @@ use rayon::prelude::*;
 
 /// The most momentum between sweeps; more does not converge, since friction does not follow from a potential.
 const MOST_MOMENTUM: f32 = 0.85;
-/// Sweeps in a step at most.
-const MOST_SWEEPS: u32 = 60;
+/// Sweeps in a step at most, where material hardly moves: what is left undone adds up there, as creep and as load that walls
+/// should bear. Where it falls, its inertia outweighs what is left, and a third of them gives the same heap.
+const MOST_SWEEPS: f32 = 60.0;
+const MOST_SWEEPS_IN_HASTE: f32 = 20.0;
+/// The haste (see [`StepInfo`]) up to which material hardly moves, and from which on it falls.
+const SLOW: f32 = 0.5;
+const HASTY: f32 = 2.0;
 /// Sweeps in the first step, which starts from nothing.
 const FIRST_SWEEPS: u32 = 400;
 /// The solve ends when velocities change by less than this part of what gravity gives in a step.
@@ -64,6 +69,13 @@ pub(super) struct StepInfo {
     pub dt: f32,
     /// No stresses are remembered.
     pub cold: bool,
+    /// Speed of the material that bears pressure, root mean square, over what falling through a cell gives.
+    pub haste: f32,
+}
+
+fn most_sweeps(haste: f32) -> u32 {
+    let part = ((haste - SLOW) / (HASTY - SLOW)).clamp(0.0, 1.0);
+    (MOST_SWEEPS + (MOST_SWEEPS_IN_HASTE - MOST_SWEEPS) * part) as u32
 }
 
 impl Coupled {
@@ -95,7 +107,11 @@ impl Coupled {
     }
 
     fn iterate(&mut self, field: &Field, step: &StepInfo, active: usize) -> Solved {
-        let most = if step.cold { FIRST_SWEEPS } else { MOST_SWEEPS };
+        let most = if step.cold {
+            FIRST_SWEEPS
+        } else {
+            most_sweeps(step.haste)
+        };
         let tolerance = TOLERANCE * f64::from(step.push).max(1e-9);
         // Never nothing: the octants' shares are measured by it where none of them shears.
         let still = (STILL * step.push).powi(2).max(f32::MIN_POSITIVE);

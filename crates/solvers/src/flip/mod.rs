@@ -429,6 +429,8 @@ impl Flip {
             push: pull.length(),
             dt: dt as f32,
             cold: memory.is_empty(),
+            haste: advance::mean_speed(&state.particles, PRESSURE)
+                / (model.gravity.length() * model.resolution).sqrt().max(1e-6),
         };
         let (field, boundary) = (&self.field, &self.boundary);
         self.coupled.lay_out(field, |block| {
