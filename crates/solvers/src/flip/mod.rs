@@ -281,13 +281,18 @@ impl Flip {
         } = &mut self.field;
         let known = |axis: usize, cell: usize| mass[axis][cell] > 0.0;
         self.extension.extend(grid, velocity, 2, known);
-        for cell in (0..active.len()).filter(|cell| active[*cell]) {
-            for (side, offset) in BESIDE.into_iter().enumerate() {
-                let beyond = grid.step(cell / CELLS, cell % CELLS, offset);
-                let face = if side.is_multiple_of(2) { cell } else { beyond };
-                let mass = &mut mass[side / 2][face];
-                *mass = mass.max(NEXT_TO_NOTHING);
-            }
+        for (axis, mass) in mass.iter_mut().enumerate() {
+            let inside = grid.len() * CELLS;
+            mass[..inside]
+                .par_iter_mut()
+                .enumerate()
+                .with_min_len(CELLS)
+                .for_each(|(cell, mass)| {
+                    let below = grid.step(cell / CELLS, cell % CELLS, BESIDE[2 * axis]);
+                    if active[cell] || active[below] {
+                        *mass = mass.max(NEXT_TO_NOTHING);
+                    }
+                });
         }
     }
 

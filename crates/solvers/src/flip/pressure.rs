@@ -7,7 +7,7 @@
 
 use super::boundary::Boundary;
 use super::field::Field;
-use super::unknowns::{FaceOf, Unknowns, face_of};
+use super::unknowns::{BESIDE, Unknowns, face_of};
 use barchan_base::grid::CELLS;
 use barchan_base::linear::{Multigrid, Scratch, Solved, Stencil, Tolerance, conjugate_gradients};
 use rayon::prelude::*;
@@ -47,7 +47,7 @@ impl Pressure {
         self.stencil.rebuild(&unknowns.cells, |unknown| {
             let cell = unknowns.places[unknown] as usize;
             unknowns.row(unknown, (seen, boundary), |face| {
-                (face.open, face.open / surface_distance(seen, cell, face))
+                (face.open, face.open / surface_distance(seen, cell, face.beyond))
             })
         });
         self.multigrid.rebuild(&self.stencil);
@@ -70,7 +70,7 @@ impl Pressure {
         for (cell, pressure) in unknowns.places.iter().zip(&self.solution) {
             scaled[*cell as usize] = *pressure;
         }
-        push(field, boundary, unknowns, scaled);
+        push(field, boundary, scaled);
         Some(solved)
     }
 }
@@ -90,38 +90,37 @@ fn inflow(field: &Field, boundary: &Boundary, cell: usize) -> f32 {
         .sum::<f32>()
 }
 
-/// Takes the pressure's gradient from the velocity.
-fn push(field: &mut Field, boundary: &Boundary, unknowns: &Unknowns, scaled: &[f32]) {
+/// Takes the pressure's gradient from the velocity, face by face.
+fn push(field: &mut Field, boundary: &Boundary, scaled: &[f32]) {
+    let mut velocity = std::mem::take(&mut field.velocity);
     let seen: &Field = field;
-    let changes: Vec<[(usize, usize, f32); 6]> = unknowns
-        .places
-        .par_iter()
-        .map(|cell| {
-            let cell = *cell as usize;
-            std::array::from_fn(|side| {
-                let face = face_of(seen, boundary, cell, side);
-                // Each face takes half its change from each side; where the other side is air, all of it.
-                let outward = if side.is_multiple_of(2) { -1.0 } else { 1.0 };
-                let change = if face.open == 0.0 {
-                    0.0
-                } else if seen.active[face.beyond] {
-                    0.5 * (scaled[cell] - scaled[face.beyond])
-                } else {
-                    scaled[cell] / surface_distance(seen, cell, &face)
-                };
-                (face.axis, face.face, outward * change)
-            })
-        })
-        .collect();
-    for (axis, face, change) in changes.into_iter().flatten() {
-        field.velocity[axis][face] += change;
+    let inside = seen.grid.len() * CELLS;
+    for (axis, faces) in velocity.iter_mut().enumerate() {
+        faces[..inside]
+            .par_iter_mut()
+            .enumerate()
+            .with_min_len(CELLS)
+            .for_each(|(above, velocity)| {
+                let below = seen
+                    .grid
+                    .step(above / CELLS, above % CELLS, BESIDE[2 * axis]);
+                if boundary.open(axis, above) > 0.0 {
+                    *velocity += match (seen.active[below], seen.active[above]) {
+                        (true, true) => scaled[below] - scaled[above],
+                        (true, false) => scaled[below] / surface_distance(seen, below, above),
+                        (false, true) => -scaled[above] / surface_distance(seen, above, below),
+                        (false, false) => 0.0,
+                    };
+                }
+            });
     }
+    field.velocity = velocity;
 }
 
-/// The distance, in cells, from a cell's centre to the surface on the other side of a face.
-fn surface_distance(field: &Field, cell: usize, face: &FaceOf) -> f32 {
+/// The distance, in cells, from a cell's centre to the surface before the centre of the cell beyond.
+fn surface_distance(field: &Field, cell: usize, beyond: usize) -> f32 {
     let here = depth(field.fill[cell]);
-    let there = depth(field.fill[face.beyond]).min(0.0);
+    let there = depth(field.fill[beyond]).min(0.0);
     if here <= 0.0 {
         return LEAST_DISTANCE;
     }
