@@ -206,14 +206,12 @@ fn bounces_keep_the_restitution_that_was_asked_for() {
 }
 
 #[test]
-#[ignore = "0.072 for 0.1: fifteen steps are few for a contact that is damped so much"]
 fn dull_bounces_keep_their_restitution() {
     let kept = kept(0.1, 1.0);
     assert!((kept - 0.1).abs() < 0.02, "{kept} for 0.1");
 }
 
 #[test]
-#[ignore = "0.4 % of the speed is lost with fifteen steps a contact"]
 fn an_elastic_bounce_loses_nothing() {
     let kept = kept(1.0, 0.7);
     assert!((kept - 1.0).abs() < 1.5e-4, "{kept}");

@@ -4,12 +4,14 @@
 
 use super::law::{Law, Pair, Touch};
 use super::lists::{CHUNK, split};
-use super::motion::{Ball, Make};
-use super::store::{Load, Motion, Store, TOUCHING, groups, groups_mut};
+use super::motion::{Ball, Make, Seen};
+use super::number::{LANES, Number, Vector, lanes};
+use super::store::{Load, Store, TOUCHING, groups_mut};
 use barchan_sim::coupling::Impulses;
 use barchan_sim::solids::Solids;
 use glam::DVec3;
 use rayon::prelude::*;
+use wide::f64x4;
 
 /// What the forces are worked out from.
 pub struct Scene<'a> {
@@ -23,6 +25,8 @@ pub struct Scene<'a> {
     pub solids: &'a Solids,
     /// The grains.
     pub makes: &'a [Make],
+    /// Where they are and how they move at the end of the step.
+    pub seen: &'a [Seen],
     /// Their balls.
     pub balls: &'a [Ball],
     /// The grain of each ball.
@@ -68,38 +72,49 @@ pub struct Share<'a> {
     pub wall_normals: &'a mut [DVec3],
 }
 
-/// What everyone reads: motions, first ball of each grain, first pair of each ball.
-pub type Read<'a> = (&'a [Motion], &'a [u32], &'a [u32]);
+/// What everyone reads: first ball of each grain, first pair of each ball.
+pub type Read<'a> = (&'a [u32], &'a [u32]);
 
 /// Two balls that press into each other.
-struct Met<'a> {
-    /// Unit vector from the second to the first.
-    normal: DVec3,
-    /// Between their centres [m].
-    distance: f64,
-    balls: (&'a Ball, &'a Ball),
-    /// Their grains.
-    owners: (usize, usize),
+#[derive(Clone, Copy, Default)]
+struct Met {
+    ball: u32,
+    other: u32,
+    /// Which of the chunk's pairs they are.
+    entry: u32,
+    /// True where they did not touch a step ago.
+    fresh: bool,
 }
 
-/// What a contact does.
+/// Balls that met are worked out in batches: finding them is one loop, what they do another.
+const BATCH: usize = 64;
+
+/// Four contacts side by side.
+struct Four {
+    /// What touches.
+    touch: Touch<f64x4>,
+    /// From the two grains' centres of mass to where they touch [m].
+    levers: [Vector<f64x4>; 2],
+    /// Spin of the first grain against the second [rad/s].
+    rolling: Vector<f64x4>,
+    /// Overlap over the smaller radius.
+    depth: f64x4,
+}
+
+/// What four contacts do.
 struct Push {
-    /// Force on the first [N].
-    force: DVec3,
-    /// Torque about the first grain's centre of mass [N m].
-    torque: DVec3,
+    /// Force on the first grain [N].
+    force: Vector<f64x4>,
+    /// Torque about its centre of mass [N m].
+    torque: Vector<f64x4>,
     /// The same about the second's, to be taken from it [N m].
-    other_torque: DVec3,
+    other_torque: Vector<f64x4>,
 }
 
 impl Scene<'_> {
     /// Works out the loads on all grains, and moves the springs on.
     pub fn load(&self, law: impl Law, store: &mut Store<'_>) -> Vec<Touched> {
-        let read: Read<'_> = (
-            groups(store.motions),
-            store.first_ball.entries(),
-            store.first_pair.entries(),
-        );
+        let read: Read<'_> = (store.first_ball.entries(), store.first_pair.entries());
         let wall_balls = store.wall_balls.entries::<u32>();
         let (bounds, pairs, walls) = bounds(read, wall_balls);
         let none = vec![0; bounds.len()];
@@ -149,105 +164,185 @@ impl Scene<'_> {
         };
         share.loads.fill(Load::default());
         self.press(law, read, &mut share, &mut touched);
-        self.lean(law, read, &mut share, &mut touched);
+        self.lean(law, &mut share, &mut touched);
         touched
     }
 
     /// Contacts of grains with grains.
     fn press(&self, law: impl Law, read: Read<'_>, share: &mut Share<'_>, touched: &mut Touched) {
-        let (_, first_ball, first_pair) = read;
-        let first = share.first_grain;
-        let from = first_pair[first_ball[first] as usize] as usize;
-        for grain in first..first + share.loads.len() {
-            let mut own = Load::default();
-            for ball in first_ball[grain] as usize..first_ball[grain + 1] as usize {
-                let a = &self.balls[ball];
-                for entry in first_pair[ball] as usize - from..first_pair[ball + 1] as usize - from
-                {
-                    let partner = &mut share.partners[entry];
-                    let other = (*partner & !TOUCHING) as usize;
-                    let b = &self.balls[other];
-                    let apart = a.center - b.center;
-                    let reach = a.radius + b.radius;
-                    let square = apart.length_squared();
-                    if square >= reach * reach {
-                        *partner = other as u32;
-                        continue;
-                    }
-                    let memory = (&mut share.springs[entry], share.rolls.get_mut(entry));
-                    let memory = remembered(partner, memory);
-                    let distance = square.sqrt();
-                    // Two centres in one place part along any axis, opposite from both sides.
-                    let normal = match distance > 0.0 {
-                        true => apart / distance,
-                        false => DVec3::Y.copysign(DVec3::splat(other as f64 - ball as f64)),
-                    };
-                    let owners = (grain, self.owners[other] as usize);
-                    let met = Met {
-                        normal,
-                        distance,
-                        balls: (a, b),
-                        owners,
-                    };
-                    let push = self.push(law, read.0, met, memory);
-                    own.force += push.force;
-                    own.torque += push.torque;
-                    let depth = (reach - distance) / a.radius.min(b.radius);
-                    touched.deepest = touched.deepest.max(depth);
-                    match share.loads.get_mut(owners.1.wrapping_sub(first)) {
-                        Some(load) => {
-                            load.force -= push.force;
-                            load.torque -= push.other_torque;
-                            touched.pairs += 1.0;
-                        }
-                        None => touched.pairs += 0.5,
-                    }
+        let (first_ball, first_pair) = read;
+        let [first, end] = [share.first_grain, share.first_grain + share.loads.len()]
+            .map(|grain| first_ball[grain] as usize);
+        let from = first_pair[first] as usize;
+        let mut batch = [Met::default(); BATCH];
+        let mut count = 0;
+        for ball in first..end {
+            let a = self.balls[ball];
+            for entry in first_pair[ball] as usize - from..first_pair[ball + 1] as usize - from {
+                let partner = &mut share.partners[entry];
+                let other = *partner & !TOUCHING;
+                let b = &self.balls[other as usize];
+                let reach = a.radius + b.radius;
+                let touches = (a.center - b.center).length_squared() < reach * reach;
+                // Written in any case and kept where they touch: half of them do, and nobody could guess which.
+                batch[count] = Met {
+                    ball: ball as u32,
+                    other,
+                    entry: entry as u32,
+                    fresh: *partner & TOUCHING == 0,
+                };
+                *partner = other | u32::from(touches) << 31;
+                count += usize::from(touches);
+                if count == BATCH {
+                    self.push_all(law, &batch, share, touched);
+                    count = 0;
                 }
             }
-            let load = &mut share.loads[grain - first];
-            load.force += own.force;
-            load.torque += own.torque;
         }
+        self.push_all(law, &batch[..count], share, touched);
     }
 
-    /// What two balls that met do to each other.
-    #[inline]
-    fn push(&self, law: impl Law, motions: &[Motion], met: Met<'_>, memory: Memory<'_>) -> Push {
-        let Met {
-            normal,
-            distance,
-            balls: (a, b),
-            owners,
-        } = met;
-        let reach = a.radius + b.radius;
-        let middle = ((a.center - normal * a.radius) + (b.center + normal * b.radius)) * 0.5;
-        let (i, j) = (&motions[owners.0], &motions[owners.1]);
-        let (lever_i, lever_j) = (middle - i.position, middle - j.position);
-        let (make_i, make_j) = (&self.makes[owners.0], &self.makes[owners.1]);
-        let touch = Touch {
-            normal,
-            overlap: reach - distance,
-            velocity: (i.velocity + i.spin.cross(lever_i)) - (j.velocity + j.spin.cross(lever_j)),
-            radius: a.radius * b.radius / reach,
-            mass: 1.0 / (make_i.inverse_mass + make_j.inverse_mass),
-            wetness: 0.5 * f64::from(make_i.wetness + make_j.wetness),
-            dt: self.dt,
-        };
-        let row = make_i.material as usize * self.materials;
-        let pair = &self.pairs[row + make_j.material as usize];
-        let force = law.force(pair, &touch, memory.0);
-        let mut push = Push {
-            force,
-            torque: lever_i.cross(force),
-            other_torque: lever_j.cross(force),
-        };
-        if let Some(roll) = memory.1 {
-            let load = force.dot(normal) + pair.pull(&touch);
-            let torque = pair.resist_rolling(&touch, i.spin - j.spin, load, roll);
-            push.torque += torque;
-            push.other_torque += torque;
+    /// What balls that met do to each other.
+    fn push_all(&self, law: impl Law, batch: &[Met], share: &mut Share<'_>, touched: &mut Touched) {
+        let one = Pair::all(&self.pairs[0]);
+        let mut deepest = f64x4::ZERO;
+        for group in batch.chunks(LANES) {
+            // Lanes that are left over do as the last.
+            let mets: [Met; LANES] = std::array::from_fn(|lane| group[lane.min(group.len() - 1)]);
+            let owners = mets.map(|met| [met.ball, met.other].map(|b| self.owners[b as usize]));
+            let four = self.see(&mets, &owners);
+            let pair = match self.pairs.len() {
+                1 => one,
+                _ => Pair::each(owners.map(|owners| self.pair(owners))),
+            };
+            let push = push(law, &pair, &four, (&mets, group.len()), share);
+            give(&push, &owners[..group.len()], share, touched);
+            deepest = deepest.at_least(four.depth);
         }
-        push
+        let deepest = deepest.to_array().into_iter().fold(0.0, f64::max);
+        touched.deepest = touched.deepest.max(deepest);
+    }
+
+    /// The constants of two grains.
+    fn pair(&self, owners: [u32; 2]) -> &Pair {
+        let [one, other] = owners.map(|grain| self.makes[grain as usize].material as usize);
+        &self.pairs[one * self.materials + other]
+    }
+
+    /// Brings four contacts together.
+    #[inline(always)]
+    fn see(&self, mets: &[Met; LANES], owners: &[[u32; 2]; LANES]) -> Four {
+        let rows = |ball: u32| bytemuck::cast_ref(&self.balls[ball as usize]);
+        let [ax, ay, az, radius_a] = lanes(mets.map(|met| rows(met.ball)));
+        let [bx, by, bz, radius_b] = lanes(mets.map(|met| rows(met.other)));
+        let [i, j] = [0, 1].map(|side| {
+            let seen = owners.map(|owners| &self.seen[owners[side] as usize]);
+            let [x, y, z, inverse_mass] = lanes(seen.map(|seen| &seen.place));
+            let [vx, vy, vz, wetness] = lanes(seen.map(|seen| &seen.velocity));
+            let [sx, sy, sz, _] = lanes(seen.map(|seen| &seen.spin));
+            let motion = [[x, y, z], [vx, vy, vz], [sx, sy, sz]].map(Vector);
+            (motion, inverse_mass, wetness)
+        });
+        let (a, b) = (Vector([ax, ay, az]), Vector([bx, by, bz]));
+        let (one, half) = (f64x4::ONE, f64x4::HALF);
+        let apart = a - b;
+        let distance = apart.dot(apart).root();
+        // Two centres in one place part along any axis, opposite from both sides.
+        let aside = mets.map(|met| if met.other > met.ball { 1.0 } else { -1.0 });
+        let aside = Vector([f64x4::ZERO, f64x4::new(aside), f64x4::ZERO]);
+        let normal = aside.within((distance, f64x4::ZERO), apart * (one / distance));
+        let reach = radius_a + radius_b;
+        let middle = ((a - normal * radius_a) + (b + normal * radius_b)) * half;
+        let levers = [middle - i.0[0], middle - j.0[0]];
+        let overlap = reach - distance;
+        Four {
+            touch: Touch {
+                normal,
+                overlap,
+                velocity: (i.0[1] + i.0[2].cross(levers[0])) - (j.0[1] + j.0[2].cross(levers[1])),
+                radius: radius_a * radius_b / reach,
+                mass: one / (i.1 + j.1),
+                wetness: half * (i.2 + j.2),
+                dt: f64x4::splat(self.dt),
+            },
+            levers,
+            rolling: i.0[2] - j.0[2],
+            depth: overlap / radius_a.at_most(radius_b),
+        }
+    }
+}
+
+/// Works out what four contacts do, the first `count` of them real, and what they remember.
+#[inline(always)]
+fn push(
+    law: impl Law,
+    pair: &Pair<f64x4>,
+    four: &Four,
+    (mets, count): (&[Met; LANES], usize),
+    share: &mut Share<'_>,
+) -> Push {
+    let Four { touch, levers, .. } = four;
+    let mut spring = recall(mets, share.springs);
+    let force = law.force(pair, touch, &mut spring);
+    keep(&mets[..count], &spring, share.springs);
+    let mut push = Push {
+        force,
+        torque: levers[0].cross(force),
+        other_torque: levers[1].cross(force),
+    };
+    if !share.rolls.is_empty() {
+        let load = force.dot(touch.normal) + pair.pull(touch);
+        let mut roll = recall(mets, share.rolls);
+        let torque = pair.resist_rolling(touch, four.rolling, load, &mut roll);
+        keep(&mets[..count], &roll, share.rolls);
+        push.torque = push.torque + torque;
+        push.other_torque = push.other_torque + torque;
+    }
+    push
+}
+
+/// What four pairs remember; new ones nothing.
+#[inline(always)]
+fn recall(mets: &[Met; LANES], memory: &[DVec3]) -> Vector<f64x4> {
+    let old = mets.map(|met| match met.fresh {
+        true => [0.0; 3],
+        false => memory[met.entry as usize].to_array(),
+    });
+    Vector([0, 1, 2].map(|axis| f64x4::new(old.map(|old| old[axis]))))
+}
+
+/// Remembers it.
+#[inline(always)]
+fn keep(mets: &[Met], new: &Vector<f64x4>, memory: &mut [DVec3]) {
+    let [x, y, z] = new.0.map(f64x4::to_array);
+    for (lane, met) in mets.iter().enumerate() {
+        memory[met.entry as usize] = DVec3::new(x[lane], y[lane], z[lane]);
+    }
+}
+
+/// Hands a push to the grains of this chunk.
+#[inline(always)]
+fn give(push: &Push, owners: &[[u32; 2]], share: &mut Share<'_>, touched: &mut Touched) {
+    let [force, torque, other_torque] =
+        [push.force, push.torque, push.other_torque].map(|vector| vector.0.map(f64x4::to_array));
+    let at =
+        |all: &[[f64; LANES]; 3], lane: usize| DVec3::new(all[0][lane], all[1][lane], all[2][lane]);
+    for (lane, [one, other]) in owners.iter().enumerate() {
+        let force = at(&force, lane);
+        let load = &mut share.loads[*one as usize - share.first_grain];
+        load.force += force;
+        load.torque += at(&torque, lane);
+        match share
+            .loads
+            .get_mut((*other as usize).wrapping_sub(share.first_grain))
+        {
+            Some(load) => {
+                load.force -= force;
+                load.torque -= at(&other_torque, lane);
+                touched.pairs += 1.0;
+            }
+            None => touched.pairs += 0.5,
+        }
     }
 }
 
@@ -269,10 +364,10 @@ pub fn remembered<'a>(partner: &mut u32, mut memory: Memory<'a>) -> Memory<'a> {
 
 /// Where chunks begin among grains, pairs and nearnesses to solids, and the ends.
 fn bounds(
-    (motions, first_ball, first_pair): Read<'_>,
+    (first_ball, first_pair): Read<'_>,
     wall_balls: &[u32],
 ) -> (Vec<usize>, Vec<usize>, Vec<usize>) {
-    let grains = motions.len();
+    let grains = first_ball.len() - 1;
     let bounds: Vec<usize> = (0..=grains.div_ceil(CHUNK))
         .map(|chunk| (chunk * CHUNK).min(grains))
         .collect();

@@ -1,49 +1,50 @@
 //! The law of a contact: what two balls that press into each other do to one another.
 
-use glam::DVec3;
+use super::number::{Number, Vector};
+use wide::f64x4;
 
 /// A contact of ball i with ball j or a solid, seen from i.
 #[derive(Clone, Copy, Debug)]
-pub struct Touch {
+pub struct Touch<N = f64> {
     /// Unit vector from j to i.
-    pub normal: DVec3,
+    pub normal: Vector<N>,
     /// How deep they press into each other [m].
-    pub overlap: f64,
+    pub overlap: N,
     /// Velocity of i against j where they touch [m/s].
-    pub velocity: DVec3,
+    pub velocity: Vector<N>,
     /// r_i r_j / (r_i + r_j) [m].
-    pub radius: f64,
+    pub radius: N,
     /// m_i m_j / (m_i + m_j) [kg].
-    pub mass: f64,
+    pub mass: N,
     /// How wet the two are, from 0 to 1.
-    pub wetness: f64,
+    pub wetness: N,
     /// Length of the step [s].
-    pub dt: f64,
+    pub dt: N,
 }
 
 /// The constants of two materials that touch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Pair {
+pub struct Pair<N = f64> {
     /// Effective Young's modulus E* [Pa].
-    pub young: f64,
+    pub young: N,
     /// √(tangential over normal stiffness), √(4 G*/E*).
-    pub tangential: f64,
+    pub tangential: N,
     /// Damping −ln e / √(π² + ln² e) of the restitution e.
-    pub damping: f64,
+    pub damping: N,
     /// Coefficient of Coulomb friction.
-    pub friction: f64,
+    pub friction: N,
     /// Coefficient of rolling resistance.
-    pub rolling: f64,
+    pub rolling: N,
     /// Pull that it takes to part them, over the effective mass [m/s²].
-    pub pull: f64,
+    pub pull: N,
     /// Pull over the square of the effective radius [Pa]: dry, and what being wet adds.
-    pub suction: (f64, f64),
+    pub suction: (N, N),
 }
 
-impl Pair {
+impl<N: Number> Pair<N> {
     /// Pull that it takes to part the two [N].
-    #[inline]
-    pub fn pull(&self, touch: &Touch) -> f64 {
+    #[inline(always)]
+    pub fn pull(&self, touch: &Touch<N>) -> N {
         let suction = self.suction.0 + self.suction.1 * touch.wetness;
         self.pull * touch.mass + suction * touch.radius * touch.radius
     }
@@ -51,38 +52,64 @@ impl Pair {
     /// Torque [N m] on i against its rolling over j with relative spin `rolling` [rad/s]: a spring that yields at the
     /// coefficient's limit, and a damper while it holds (Ai, Chen, Rotter & Ooi 2011, model C). `spring` is the
     /// angle [rad] remembered, `load` [N] what presses the two together.
-    #[inline]
+    #[inline(always)]
     pub fn resist_rolling(
         &self,
-        touch: &Touch,
-        rolling: DVec3,
-        load: f64,
-        spring: &mut DVec3,
-    ) -> DVec3 {
+        touch: &Touch<N>,
+        rolling: Vector<N>,
+        load: N,
+        spring: &mut Vector<N>,
+    ) -> Vector<N> {
         let arm = self.rolling * touch.radius;
-        let stiff = 2.0
-            * self.young
-            * (touch.radius * touch.overlap).sqrt()
-            * arm
-            * arm
-            * ROLLING_STIFFNESS;
+        let contact_radius = (touch.radius * touch.overlap).root();
+        let stiff = N::of(2.0 * ROLLING_STIFFNESS) * self.young * contact_radius * arm * arm;
         let rolling = rolling - touch.normal * rolling.dot(touch.normal);
-        let turned = *spring + rolling * touch.dt;
+        let half = rolling * (touch.dt * N::of(0.5));
+        let turned = *spring + half;
         let turned = turned - touch.normal * turned.dot(touch.normal);
-        let most = arm * load.max(0.0);
-        let torque = turned * -stiff;
-        let square = torque.length_squared();
-        if square > most * most {
-            let torque = torque * (most / square.sqrt());
-            *spring = torque / -stiff;
-            return torque;
-        }
-        *spring = turned;
+        let most = arm * load.at_least(N::of(0.0));
+        let torque = -(turned * stiff);
+        let holds = (torque.dot(torque), most * most);
+        let yielding = torque * (most / holds.0.root());
+        let least = N::of(f64::MIN_POSITIVE);
+        *spring = turned.within(holds, -(yielding * (N::of(1.0) / stiff.at_least(least)))) + half;
         // A ball rolling on its edge has 7/5 m r² to be stopped.
-        let inertia = 1.4 * touch.mass * touch.radius * touch.radius;
-        torque - rolling * (ROLLING_DAMPING * 2.0 * (inertia * stiff).sqrt())
+        let inertia = N::of(1.4) * touch.mass * touch.radius * touch.radius;
+        let damp = N::of(2.0 * ROLLING_DAMPING) * (inertia * stiff).root();
+        (torque - rolling * damp).within(holds, yielding)
     }
 
+    /// The same constants in all lanes.
+    pub fn all(one: &Pair) -> Self {
+        Self {
+            young: N::of(one.young),
+            tangential: N::of(one.tangential),
+            damping: N::of(one.damping),
+            friction: N::of(one.friction),
+            rolling: N::of(one.rolling),
+            pull: N::of(one.pull),
+            suction: (N::of(one.suction.0), N::of(one.suction.1)),
+        }
+    }
+}
+
+impl Pair<f64x4> {
+    /// Constants of four contacts.
+    pub fn each(four: [&Pair; 4]) -> Self {
+        let lanes = |part: fn(&Pair) -> f64| f64x4::new(four.map(part));
+        Self {
+            young: lanes(|pair| pair.young),
+            tangential: lanes(|pair| pair.tangential),
+            damping: lanes(|pair| pair.damping),
+            friction: lanes(|pair| pair.friction),
+            rolling: lanes(|pair| pair.rolling),
+            pull: lanes(|pair| pair.pull),
+            suction: (lanes(|pair| pair.suction.0), lanes(|pair| pair.suction.1)),
+        }
+    }
+}
+
+impl Pair {
     /// Two bodies of Young's moduli [Pa] and Poisson's ratios; an infinite modulus is a rigid body. Contacts neither
     /// damp nor rub.
     pub fn elastic(one: (f64, f64), other: (f64, f64)) -> Self {
@@ -113,8 +140,14 @@ pub fn damping(restitution: f64) -> f64 {
 
 /// A law of contact: the force on i, given what is remembered of the contact.
 pub trait Law: Copy + Send + Sync {
-    /// The force on i [N]; `spring` is the tangential displacement [m] so far and is moved on.
-    fn force(&self, pair: &Pair, touch: &Touch, spring: &mut DVec3) -> DVec3;
+    /// The force on i [N]; `spring` is the tangential displacement [m] in the middle of the step, and is moved on to the
+    /// middle of the next.
+    fn force<N: Number>(
+        &self,
+        pair: &Pair<N>,
+        touch: &Touch<N>,
+        spring: &mut Vector<N>,
+    ) -> Vector<N>;
 }
 
 /// Hertz's normal force with damping that gives a constant restitution (Tsuji, Tanaka & Ishida 1992), Mindlin's
@@ -126,31 +159,35 @@ pub struct HertzMindlin;
 const TSUJI: f64 = 1.825_741_858_350_553_8;
 
 impl Law for HertzMindlin {
-    #[inline]
-    fn force(&self, pair: &Pair, touch: &Touch, spring: &mut DVec3) -> DVec3 {
-        let contact_radius = (touch.radius * touch.overlap).sqrt();
-        let stiff = 2.0 * pair.young * contact_radius;
+    #[inline(always)]
+    fn force<N: Number>(
+        &self,
+        pair: &Pair<N>,
+        touch: &Touch<N>,
+        spring: &mut Vector<N>,
+    ) -> Vector<N> {
+        let contact_radius = (touch.radius * touch.overlap).root();
+        let stiff = N::of(2.0) * pair.young * contact_radius;
         let stiff_shear = stiff * pair.tangential * pair.tangential;
-        let damp = TSUJI * pair.damping * (stiff * touch.mass).sqrt();
+        let damp = N::of(TSUJI) * pair.damping * (stiff * touch.mass).root();
         let approach = touch.velocity.dot(touch.normal);
         let sliding = touch.velocity - touch.normal * approach;
-        let elastic = (2.0 / 3.0) * stiff * touch.overlap;
+        let elastic = N::of(2.0 / 3.0) * stiff * touch.overlap;
         let pull = pair.pull(touch);
         let normal = elastic - damp * approach - pull;
 
-        let stretched = *spring + sliding * touch.dt;
+        // The velocity is that of the end of the step: half of its way lies behind, half ahead.
+        let half = sliding * (touch.dt * N::of(0.5));
+        let stretched = *spring + half;
         let stretched = stretched - touch.normal * stretched.dot(touch.normal);
         let damp_shear = damp * pair.tangential;
         let shear = -(stretched * stiff_shear + sliding * damp_shear);
-        let most = pair.friction * (normal + pull).max(0.0);
-        let square = shear.length_squared();
-        if square <= most * most {
-            *spring = stretched;
-            return touch.normal * normal + shear;
-        }
-        let shear = shear * (most / square.sqrt());
-        *spring = (shear + sliding * damp_shear) / -stiff_shear;
-        touch.normal * normal + shear
+        let most = pair.friction * (normal + pull).at_least(N::of(0.0));
+        let holds = (shear.dot(shear), most * most);
+        let slipping = shear * (most / holds.0.root());
+        let slipped = -((slipping + sliding * damp_shear) * (N::of(1.0) / stiff_shear));
+        *spring = stretched.within(holds, slipped) + half;
+        touch.normal * normal + shear.within(holds, slipping)
     }
 }
 
@@ -169,23 +206,22 @@ pub struct Alduan {
 const TANGENTIAL_MASS: f64 = 2.0 / 7.0;
 
 impl Law for Alduan {
-    #[inline]
-    fn force(&self, pair: &Pair, touch: &Touch, _: &mut DVec3) -> DVec3 {
-        let root = touch.overlap.sqrt();
+    #[inline(always)]
+    fn force<N: Number>(&self, pair: &Pair<N>, touch: &Touch<N>, _: &mut Vector<N>) -> Vector<N> {
+        let root = touch.overlap.root();
         let approach = touch.velocity.dot(touch.normal);
         let sliding = touch.velocity - touch.normal * approach;
         // Their penetration rate is −approach; what damps must not pull.
-        let normal = root * (self.stiffness * touch.overlap - self.damping * approach);
-        let normal = normal.max(0.0);
+        let normal =
+            root * (N::of(self.stiffness) * touch.overlap - N::of(self.damping) * approach);
+        let normal = normal.at_least(N::of(0.0));
         // With their k_s a light grain would be stopped many times over in a step: stopping it once is enough.
-        let viscous = self
-            .viscous_friction
-            .min(TANGENTIAL_MASS * touch.mass / touch.dt);
-        let speed = sliding.length();
-        if viscous * speed <= pair.friction * normal {
-            return touch.normal * normal - sliding * viscous;
-        }
-        touch.normal * normal - sliding * (pair.friction * normal / speed)
+        let viscous =
+            N::of(self.viscous_friction).at_most(N::of(TANGENTIAL_MASS) * touch.mass / touch.dt);
+        let speed = sliding.dot(sliding).root();
+        let most = pair.friction * normal;
+        let rubbing = (viscous * speed).within(most, viscous, most / speed);
+        touch.normal * normal - sliding * rubbing
     }
 }
 
@@ -199,6 +235,7 @@ pub fn impact(k: f64, mass: f64, speed: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use glam::DVec3;
 
     const GLASS: Pair = Pair {
         young: 1e7,
@@ -212,9 +249,9 @@ mod tests {
 
     fn touch(overlap: f64, velocity: DVec3) -> Touch {
         Touch {
-            normal: DVec3::Y,
+            normal: DVec3::Y.into(),
             overlap,
-            velocity,
+            velocity: velocity.into(),
             radius: 0.0025,
             mass: 1e-3,
             wetness: 0.0,
@@ -227,11 +264,11 @@ mod tests {
         let velocity = DVec3::new(0.3, -0.2, 0.11);
         let from_i = touch(2e-5, velocity);
         let from_j = Touch {
-            normal: -DVec3::Y,
-            velocity: -velocity,
+            normal: (-DVec3::Y).into(),
+            velocity: (-velocity).into(),
             ..from_i
         };
-        let start = DVec3::new(1e-6, 3e-7, -2e-6);
+        let start: Vector<f64> = DVec3::new(1e-6, 3e-7, -2e-6).into();
         let (mut a, mut b) = (start, -start);
         for pair in [
             GLASS,
@@ -250,15 +287,17 @@ mod tests {
 
     #[test]
     fn friction_never_passes_coulombs_limit_and_holds_below_it() {
-        let mut spring = DVec3::ZERO;
+        let mut spring = Vector::default();
         for _ in 0..1000 {
-            let force = HertzMindlin.force(&GLASS, &touch(2e-5, DVec3::X), &mut spring);
+            let force: DVec3 = HertzMindlin
+                .force(&GLASS, &touch(2e-5, DVec3::X), &mut spring)
+                .into();
             let across = DVec3::new(force.x, 0.0, force.z).length();
             assert!(across <= 0.3 * force.y * (1.0 + 1e-12));
         }
         // At rest the stretched spring still holds: true static friction.
         let held = HertzMindlin.force(&GLASS, &touch(2e-5, DVec3::ZERO), &mut spring);
-        assert!(held.x < -0.29 * held.y);
+        assert!(held.0[0] < -0.29 * held.0[1]);
     }
 
     #[test]
@@ -274,16 +313,18 @@ mod tests {
         };
         let (overlap, rate, slide): (f64, f64, f64) = (1e-4, 0.2, 0.5);
         let velocity = DVec3::new(slide, -rate, 0.0);
-        let force = law.force(&pair, &touch(overlap, velocity), &mut DVec3::default());
+        let force = law
+            .force(&pair, &touch(overlap, velocity), &mut Vector::default())
+            .0;
         let normal = 1e5 * overlap.powf(1.5) + 300.0 * rate * overlap.sqrt();
-        assert!((force.y / normal - 1.0).abs() < 1e-12);
-        assert!((force.x / -(1e-3 * slide) - 1.0).abs() < 1e-12);
+        assert!((force[1] / normal - 1.0).abs() < 1e-12);
+        assert!((force[0] / -(1e-3 * slide) - 1.0).abs() < 1e-12);
         let rough = Alduan {
             viscous_friction: 1e4,
             ..law
         };
         let quick = touch(overlap, DVec3::new(50.0, -rate, 0.0));
-        let force = rough.force(&pair, &quick, &mut DVec3::default());
-        assert!((force.x / (-0.4 * normal) - 1.0).abs() < 1e-12);
+        let force = rough.force(&pair, &quick, &mut Vector::default()).0;
+        assert!((force[0] / (-0.4 * normal) - 1.0).abs() < 1e-12);
     }
 }

@@ -3,9 +3,10 @@
 //! carried over.
 
 use super::motion::{Ball, Make};
-use super::store::{Marks, Motion, Store, TOUCHING, groups, put, put_groups};
+use super::store::{Marks, Motion, Store, TOUCHING, groups, put};
 use super::walls::faces;
 use barchan_base::cells::{Cells, Cursor};
+use barchan_base::column::{AnyColumn, Column, Entry};
 use barchan_sim::solids::Solids;
 use glam::{DVec3, Vec3};
 use rayon::prelude::*;
@@ -62,39 +63,39 @@ fn spread(number: u64) -> u64 {
 }
 
 /// Lists as they were, to take springs from.
-pub struct Past {
+pub struct Past<'a> {
     /// Where each grain stood in them; [`NEW`] for none.
-    pub places: Vec<u32>,
-    first_ball: Vec<u32>,
-    first_pair: Vec<u32>,
-    partners: Vec<u32>,
-    springs: Vec<DVec3>,
-    wall_balls: Vec<u32>,
-    wall_solids: Vec<u32>,
-    wall_springs: Vec<DVec3>,
-    wall_normals: Vec<DVec3>,
-    rolls: Vec<DVec3>,
-    wall_rolls: Vec<DVec3>,
+    places: &'a [u32],
+    first_ball: &'a [u32],
+    first_pair: &'a [u32],
+    partners: &'a [u32],
+    springs: &'a [DVec3],
+    wall_balls: &'a [u32],
+    wall_solids: &'a [u32],
+    wall_springs: &'a [DVec3],
+    wall_normals: &'a [DVec3],
+    rolls: &'a [DVec3],
+    wall_rolls: &'a [DVec3],
 }
 
 /// What is remembered of a contact: displacement [m] and rolled angle [rad].
 type Memory = (DVec3, DVec3);
 
-impl Past {
-    /// Takes the lists out of the store; `places` says where its grains now come from.
-    pub fn take(store: &Store<'_>, places: Vec<u32>) -> Self {
+impl<'a> Past<'a> {
+    /// The lists of a store; `places` says where grains that are now listed come from.
+    pub fn of(store: &'a Store<'_>, places: &'a [u32]) -> Self {
         Self {
             places,
-            first_ball: store.first_ball.entries::<u32>().to_vec(),
-            first_pair: store.first_pair.entries::<u32>().to_vec(),
-            partners: store.partners.entries::<u32>().to_vec(),
-            springs: groups::<DVec3>(store.springs).to_vec(),
-            wall_balls: store.wall_balls.entries::<u32>().to_vec(),
-            wall_solids: store.wall_solids.entries::<u32>().to_vec(),
-            wall_springs: groups::<DVec3>(store.wall_springs).to_vec(),
-            wall_normals: groups::<DVec3>(store.wall_normals).to_vec(),
-            rolls: groups::<DVec3>(store.rolls).to_vec(),
-            wall_rolls: groups::<DVec3>(store.wall_rolls).to_vec(),
+            first_ball: store.first_ball.entries(),
+            first_pair: store.first_pair.entries(),
+            partners: store.partners.entries(),
+            springs: groups(store.springs),
+            wall_balls: store.wall_balls.entries(),
+            wall_solids: store.wall_solids.entries(),
+            wall_springs: groups(store.wall_springs),
+            wall_normals: groups(store.wall_normals),
+            rolls: groups(store.rolls),
+            wall_rolls: groups(store.wall_rolls),
         }
     }
 
@@ -151,15 +152,77 @@ pub struct Search<'a> {
     pub skin: f64,
     /// The solids.
     pub solids: &'a Solids,
-    /// The grains in cells at least as wide as they reach, and their centres as the cells know them.
-    pub cells: (&'a Cells, &'a [Vec3]),
+    /// The grains in cells at least as wide as they reach.
+    pub nearby: &'a Nearby,
     /// True where rolling is resisted, and so remembered.
     pub rolls: bool,
 }
 
+/// Grains sorted into cells, and the cells around each.
+#[derive(Default)]
+pub struct Nearby {
+    cells: Cells,
+    /// Centre and radius of each grain, as it lies in the cells.
+    sorted: Vec<[f32; 4]>,
+    /// Cell of each grain.
+    cell_of: Vec<u32>,
+    /// For each cell the nine stretches of sorted grains around it.
+    stretches: Vec<[Range<u32>; 9]>,
+}
+
+impl Nearby {
+    /// Sorts grains at `centers` into cells of edge `size` [m].
+    pub fn sort(&mut self, centers: &[Vec3], makes: &[Make], size: f32) {
+        self.cells.sort(centers, size);
+        let cells = &self.cells;
+        let order = cells.order();
+        let row = |i: &u32| {
+            let (at, radius) = (centers[*i as usize], makes[*i as usize].radius);
+            [at.x, at.y, at.z, radius as f32]
+        };
+        order
+            .par_iter()
+            .with_min_len(CHUNK)
+            .map(row)
+            .collect_into_vec(&mut self.sorted);
+        self.cell_of.resize(centers.len(), 0);
+        for cell in 0..cells.len() {
+            for place in cells.places(cell) {
+                self.cell_of[order[place] as usize] = cell as u32;
+            }
+        }
+        self.stretches.resize(cells.len(), Default::default());
+        self.stretches
+            .par_chunks_mut(CHUNK)
+            .enumerate()
+            .for_each(|(chunk, stretches)| {
+                // Cells in their order: where the last one's neighbours were, the next one's are near.
+                let mut cursor = Cursor::default();
+                for (cell, stretches) in (chunk * CHUNK..).zip(stretches) {
+                    let rows = cells.rows(cells.coordinates(cell), &mut cursor);
+                    *stretches = cells
+                        .stretches(&rows)
+                        .map(|places| places.start as u32..places.end as u32);
+                }
+            });
+    }
+
+    /// Calls `each` with the grains in the cells around `grain`, and their places and radii.
+    #[inline]
+    pub fn around(&self, grain: usize, mut each: impl FnMut(u32, &[f32; 4])) {
+        for places in &self.stretches[self.cell_of[grain] as usize] {
+            let places = places.start as usize..places.end as usize;
+            let others = self.cells.order()[places.clone()].iter();
+            for (other, at) in others.zip(&self.sorted[places]) {
+                each(*other, at);
+            }
+        }
+    }
+}
+
 /// A chunk's lists.
 #[derive(Default)]
-struct Lists {
+pub struct Lists {
     counts: Vec<u32>,
     partners: Vec<u32>,
     springs: Vec<DVec3>,
@@ -169,37 +232,68 @@ struct Lists {
     wall_normals: Vec<DVec3>,
     rolls: Vec<DVec3>,
     wall_rolls: Vec<DVec3>,
+    near: Vec<u32>,
 }
 
+impl Lists {
+    fn clear(&mut self) {
+        self.counts.clear();
+        self.partners.clear();
+        self.springs.clear();
+        self.wall_balls.clear();
+        self.wall_solids.clear();
+        self.wall_springs.clear();
+        self.wall_normals.clear();
+        self.rolls.clear();
+        self.wall_rolls.clear();
+    }
+}
+
+/// Writes a part of all lists into a column, one after the other.
+fn join<T: Entry>(column: &mut Column, lists: &[Lists], part: impl Fn(&Lists) -> &[T] + Sync) {
+    let ends = lists.iter().scan(0, |end, list| {
+        *end += part(list).len();
+        Some(*end)
+    });
+    let bounds: Vec<usize> = std::iter::once(0).chain(ends).collect();
+    column.resize_to(bounds[lists.len()]);
+    split(column.entries_mut(), &bounds)
+        .into_par_iter()
+        .zip(lists)
+        .for_each(|(to, list)| to.copy_from_slice(part(list)));
+}
+
+/// The same of groups of numbers.
+fn join_groups(column: &mut Column, lists: &[Lists], part: impl Fn(&Lists) -> &[DVec3] + Sync) {
+    join::<f64>(column, lists, |list| bytemuck::cast_slice(part(list)));
+}
+
+/// What single precision may be off by, over the coordinates' size.
+const ROUNDING: f32 = 1e-6;
+
 impl Search<'_> {
-    /// Makes all lists anew.
-    pub fn list(&self, past: &Past, store: &mut Store<'_>) {
+    /// Makes all lists anew, in `lists` first.
+    pub fn list(&self, past: &Past<'_>, lists: &mut Vec<Lists>, store: &mut Store<'_>) {
         let grains = self.makes.len();
-        let lists: Vec<Lists> = (0..grains.div_ceil(CHUNK))
-            .into_par_iter()
-            .map(|chunk| self.list_chunk(past, chunk * CHUNK..((chunk + 1) * CHUNK).min(grains)))
-            .collect();
-        let mut first_pair = vec![0u32];
-        first_pair.extend(lists.iter().flat_map(|l| &l.counts).scan(0, |sum, count| {
-            *sum += count;
-            Some(*sum)
-        }));
-        fn join<T: Copy>(lists: &[Lists], part: impl Fn(&Lists) -> &Vec<T>) -> Vec<T> {
-            lists
-                .iter()
-                .flat_map(|list| part(list).iter().copied())
-                .collect()
+        lists.resize_with(grains.div_ceil(CHUNK), Lists::default);
+        lists.par_iter_mut().enumerate().for_each(|(chunk, list)| {
+            self.list_chunk(past, chunk * CHUNK..((chunk + 1) * CHUNK).min(grains), list);
+        });
+        join::<u32>(store.first_pair, lists, |l| &l.counts);
+        let mut sum = 0;
+        store.first_pair.resize_to(self.balls.len() + 1);
+        for first in store.first_pair.entries_mut::<u32>() {
+            sum += std::mem::replace(first, sum);
         }
-        put(store.first_pair, &first_pair);
         put(store.first_ball, self.first_ball);
-        put(store.partners, &join(&lists, |l| &l.partners));
-        put_groups(store.springs, &join(&lists, |l| &l.springs));
-        put(store.wall_balls, &join(&lists, |l| &l.wall_balls));
-        put(store.wall_solids, &join(&lists, |l| &l.wall_solids));
-        put_groups(store.wall_springs, &join(&lists, |l| &l.wall_springs));
-        put_groups(store.wall_normals, &join(&lists, |l| &l.wall_normals));
-        put_groups(store.rolls, &join(&lists, |l| &l.rolls));
-        put_groups(store.wall_rolls, &join(&lists, |l| &l.wall_rolls));
+        join::<u32>(store.partners, lists, |l| &l.partners);
+        join_groups(store.springs, lists, |l| &l.springs);
+        join::<u32>(store.wall_balls, lists, |l| &l.wall_balls);
+        join::<u32>(store.wall_solids, lists, |l| &l.wall_solids);
+        join_groups(store.wall_springs, lists, |l| &l.wall_springs);
+        join_groups(store.wall_normals, lists, |l| &l.wall_normals);
+        join_groups(store.rolls, lists, |l| &l.rolls);
+        join_groups(store.wall_rolls, lists, |l| &l.wall_rolls);
         let marks = store.marks();
         *marks = Marks {
             travelled: 0.0,
@@ -208,37 +302,38 @@ impl Search<'_> {
         };
     }
 
-    fn list_chunk(&self, past: &Past, chunk: Range<usize>) -> Lists {
-        let (cells, centers) = self.cells;
-        let mut lists = Lists::default();
-        let mut cursor = Cursor::default();
-        let mut near: Vec<u32> = Vec::new();
+    fn list_chunk(&self, past: &Past<'_>, chunk: Range<usize>, lists: &mut Lists) {
+        lists.clear();
+        let mut near = std::mem::take(&mut lists.near);
         for grain in chunk.clone() {
             near.clear();
-            if self.motions[grain].quiet < 0.0 {
-                self.list_grain(grain as u32, &[], past, &mut lists);
+            if self.motions[grain].waits() {
+                self.list_grain(grain as u32, &[], past, lists);
                 continue;
             }
-            let rows = cells.rows(cells.at(centers[grain]), &mut cursor);
-            for places in cells.stretches(&rows) {
-                near.extend(cells.order()[places].iter().filter(|&&other| {
-                    let other = other as usize;
-                    if other == grain || (other < grain && chunk.contains(&other)) {
-                        return false;
-                    }
-                    let reach = self.makes[grain].radius + self.makes[other].radius + self.skin;
-                    let apart = self.motions[grain].position - self.motions[other].position;
-                    apart.length_squared() < reach * reach && self.motions[other].quiet >= 0.0
-                }));
-            }
+            let center = self.motions[grain].position.as_vec3();
+            let off = ROUNDING * center.abs().max_element();
+            let reach = (self.makes[grain].radius + self.skin) as f32 * (1.0 + ROUNDING) + off;
+            self.nearby.around(grain, |other, &[x, y, z, radius]| {
+                let reach = reach + radius;
+                let apart = Vec3::new(x, y, z) - center;
+                if apart.length_squared() < reach * reach {
+                    near.push(other);
+                }
+            });
+            near.retain(|other| {
+                let other = *other as usize;
+                let listed = other < grain && chunk.contains(&other);
+                other != grain && !listed && !self.motions[other].waits()
+            });
             near.sort_unstable();
-            self.list_grain(grain as u32, &near, past, &mut lists);
+            self.list_grain(grain as u32, &near, past, lists);
         }
-        lists
+        lists.near = near;
     }
 
     /// Lists the pairs of a grain's balls with those of the grains near it, and with solids.
-    fn list_grain(&self, grain: u32, near: &[u32], past: &Past, lists: &mut Lists) {
+    fn list_grain(&self, grain: u32, near: &[u32], past: &Past<'_>, lists: &mut Lists) {
         let own = self.first_ball[grain as usize]..self.first_ball[grain as usize + 1];
         for ball in own.clone() {
             let a = self.balls[ball as usize];
@@ -269,7 +364,7 @@ impl Search<'_> {
         }
     }
 
-    fn list_walls(&self, ball: u32, old: Option<u32>, past: &Past, lists: &mut Lists) {
+    fn list_walls(&self, ball: u32, old: Option<u32>, past: &Past<'_>, lists: &mut Lists) {
         let a = self.balls[ball as usize];
         let (center, reach) = (a.center.as_vec3(), (a.radius + self.skin) as f32 * 1.0001);
         for (index, solid) in self.solids.all().iter().enumerate() {

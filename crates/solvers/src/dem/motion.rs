@@ -2,15 +2,20 @@
 //! after another (Dullweber, Leimkuhler & McLachlan 1997), which keeps angular momentum exactly and energy for ever.
 
 use super::store::{Load, Motion};
+use bytemuck::{Pod, Zeroable};
 use glam::{DMat3, DQuat, DVec3};
 
 /// What does not change about a grain.
 #[derive(Clone, Copy, Debug)]
 pub struct Make {
-    /// One over its mass [1/kg].
+    /// Its mass [kg].
+    pub mass: f64,
+    /// One over it [1/kg].
     pub inverse_mass: f64,
     /// One over its moments of inertia about the principal axes [1/(kg m²)].
     pub inverse_inertia: DVec3,
+    /// Moment of inertia about the first of them over the mass [m²].
+    pub gyration: f64,
     /// Radius of the ball that holds it [m].
     pub radius: f64,
     /// Index of its material.
@@ -23,8 +28,56 @@ pub struct Make {
     pub wetness: f32,
 }
 
-/// A ball of a grain, where it is.
+/// What contacts see of a grain, in rows of four numbers.
 #[derive(Clone, Copy, Debug, Default)]
+pub struct Seen {
+    /// Centre of mass [m], and one over the mass [1/kg].
+    pub place: [f64; 4],
+    /// Its velocity [m/s], and how wet it is.
+    pub velocity: [f64; 4],
+    /// Angular velocity [rad/s], and nothing.
+    pub spin: [f64; 4],
+}
+
+impl Seen {
+    /// Of a grain that moves like this.
+    #[inline]
+    pub fn of(motion: &Motion, make: &Make) -> Self {
+        Self {
+            place: row(motion.position, make.inverse_mass),
+            velocity: row(motion.velocity, f64::from(make.wetness)),
+            spin: row(motion.spin, 0.0),
+        }
+    }
+
+    /// Centre of mass [m].
+    #[inline]
+    pub fn position(&self) -> DVec3 {
+        DVec3::from_slice(&self.place)
+    }
+
+    /// Its velocity [m/s].
+    #[inline]
+    pub fn velocity(&self) -> DVec3 {
+        DVec3::from_slice(&self.velocity)
+    }
+
+    /// Angular velocity [rad/s].
+    #[inline]
+    pub fn spin(&self) -> DVec3 {
+        DVec3::from_slice(&self.spin)
+    }
+}
+
+/// A vector and one more number.
+#[inline(always)]
+fn row(vector: DVec3, last: f64) -> [f64; 4] {
+    [vector.x, vector.y, vector.z, last]
+}
+
+/// A ball of a grain, where it is.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
 pub struct Ball {
     /// Centre [m].
     pub center: DVec3,
@@ -33,6 +86,29 @@ pub struct Ball {
 }
 
 impl Motion {
+    /// Half a step of force and a step of free motion; returns what contacts see of the grain, its velocity and spin
+    /// half a step of the same force further on. `acceleration` [m/s²] is what does not come from contacts.
+    #[inline]
+    pub fn advance(&mut self, make: &Make, load: &Load, acceleration: DVec3, dt: f64) -> Seen {
+        if !make.turns_alike {
+            self.kick(make, load, acceleration, 0.5 * dt);
+            self.drift(make, dt);
+            let mut ahead = *self;
+            ahead.kick(make, load, acceleration, 0.5 * dt);
+            return Seen::of(&ahead, make);
+        }
+        let gained = (load.force * make.inverse_mass + acceleration) * (0.5 * dt);
+        let turned = load.torque * (make.inverse_inertia.x * (0.5 * dt));
+        self.velocity += gained;
+        self.spin += turned;
+        self.drift(make, dt);
+        Seen {
+            place: row(self.position, make.inverse_mass),
+            velocity: row(self.velocity + gained, f64::from(make.wetness)),
+            spin: row(self.spin + turned, 0.0),
+        }
+    }
+
     /// Half a step of force; `acceleration` [m/s²] is what does not come from contacts.
     #[inline]
     pub fn kick(&mut self, make: &Make, load: &Load, acceleration: DVec3, half: f64) {
@@ -51,7 +127,7 @@ impl Motion {
         self.position += self.velocity * dt;
         if make.turns_alike {
             let turn = turn_by(self.spin * dt) * self.turn();
-            self.orientation = turn.normalize().to_array();
+            self.orientation = unit(turn).to_array();
         } else {
             self.turn_freely(make, dt);
             self.find_spin(make);
@@ -88,10 +164,19 @@ impl Motion {
     #[inline]
     pub fn energy(&self, make: &Make) -> f64 {
         let turning = match make.turns_alike {
-            true => self.spin.length_squared() / make.inverse_inertia.x,
-            false => self.spin.dot(self.momentum),
+            true => self.spin.length_squared() * make.gyration,
+            false => self.spin.dot(self.momentum) * make.inverse_mass,
         };
-        0.5 * (self.velocity.length_squared() / make.inverse_mass + turning)
+        0.5 * (self.velocity.length_squared() + turning) * make.mass
+    }
+
+    /// The square of a bound on the speed of its places [m²/s²], exact for a ball.
+    #[inline]
+    pub fn reach_square(&self, make: &Make) -> f64 {
+        if make.is_ball {
+            return self.velocity.length_squared();
+        }
+        (self.velocity.length() + self.spin.length() * make.radius).powi(2)
     }
 
     /// Places the grain's balls, given where they are in a grain of radius 1.
@@ -106,6 +191,12 @@ impl Motion {
             ball.center = self.position + axes * *at;
         }
     }
+}
+
+/// A turn whose length is off by rounding only, set right.
+#[inline]
+fn unit(turn: DQuat) -> DQuat {
+    turn * (1.5 - 0.5 * turn.length_squared())
 }
 
 /// The turn by a rotation vector [rad].
@@ -140,8 +231,10 @@ mod tests {
     #[test]
     fn a_free_crooked_grain_keeps_momentum_and_energy_for_a_million_steps() {
         let make = Make {
+            mass: 1.0,
             inverse_mass: 1.0,
             inverse_inertia: DVec3::new(1.0, 0.5, 0.21),
+            gyration: 1.0,
             radius: 1.0,
             material: 0,
             turns_alike: false,

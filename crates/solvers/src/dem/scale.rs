@@ -1,6 +1,6 @@
 //! How stiff grains are taken to be, and how long a step may be: both follow from what the scene can do to a grain.
 
-use super::law::impact;
+use super::law::{damping, impact};
 use barchan_base::Bounds;
 use barchan_sim::body::Form;
 use barchan_sim::grain::Grain;
@@ -9,8 +9,15 @@ use barchan_sim::scene::{Contact, Stiffness};
 use barchan_sim::solids::Solids;
 use glam::Vec3;
 
-/// Steps in the shortest contact.
+/// Steps in the shortest contact of grains that lose some of their speed in it.
 const STEPS_IN_CONTACT: f64 = 15.0;
+/// A bounce is off by this part of the speed with so many steps, and by the power −2.5 of their number.
+const BOUNCE_ERROR: f64 = 1e-3;
+/// An elastic bounce may be off by this part of the speed, others by so much of what they lose.
+const ELASTIC_ERROR: f64 = 1e-4;
+const LOSS_ERROR: f64 = 0.05;
+/// Steps over the damping: a grain with many contacts that damp must not be thrown back by them within a step.
+const STEPS_FOR_DAMPING: f64 = 30.0;
 /// Part of the allowed overlap that one impact may take: what comes behind presses too.
 const ROOM: f64 = 0.85;
 /// Way down that is looked for a floor [m], and looks on it.
@@ -58,8 +65,17 @@ impl Scale {
                 Contact::Alduan { stiffness, .. } => *stiffness,
             };
             let (deepest, duration) = impact(k, mass, speed);
+            // A rigid wall is stiffer than another grain by more than it is heavier.
+            let on_wall = match (contact, model.bodies.is_empty()) {
+                (Contact::HertzMindlin(_), false) => impact(k * 8f64.sqrt(), 2.0 * mass, speed).1,
+                _ => duration,
+            };
+            let duration = duration.min(on_wall);
             scale.overlap = scale.overlap.max(deepest / ball);
-            scale.step = scale.step.min(duration / STEPS_IN_CONTACT);
+            let walls = model.bodies.iter().filter_map(|body| body.restitution);
+            let restitutions = walls.map(f64::from).chain([material.restitution]);
+            let steps = restitutions.map(steps_in_contact).fold(0.0, f64::max);
+            scale.step = scale.step.min(duration / steps);
             if let Contact::Alduan { damping, .. } = contact {
                 // What damps must not turn the approach around within a step.
                 let damped = 0.5 * mass / (damping * deepest.sqrt());
@@ -68,6 +84,15 @@ impl Scale {
         }
         scale
     }
+}
+
+/// How many steps a contact that keeps this part of the speed must have.
+fn steps_in_contact(restitution: f64) -> f64 {
+    let allowed = ELASTIC_ERROR.max(LOSS_ERROR * (1.0 - restitution));
+    let accurate = STEPS_IN_CONTACT * (BOUNCE_ERROR / allowed).powf(0.4);
+    STEPS_IN_CONTACT
+        .max(accurate)
+        .max(STEPS_FOR_DAMPING * damping(restitution))
 }
 
 /// Radius of the smallest ball of a grain, over the grain's.

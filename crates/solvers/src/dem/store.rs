@@ -84,7 +84,7 @@ pub struct Marks {
     pub sorted_frame: f64,
     /// Grains that wait at an emitter's mouth.
     pub waiting: f64,
-    /// Speed of the fastest ball in the last step [m/s].
+    /// Speed of the fastest ball lately [m/s].
     pub fastest: f64,
 }
 
@@ -186,6 +186,20 @@ impl<'a> Store<'a> {
             wall_rolls,
             marks,
         }
+    }
+
+    /// Swaps the lists with another store's.
+    pub fn swap_lists(&mut self, other: &mut Store<'_>) {
+        std::mem::swap(self.first_ball, other.first_ball);
+        std::mem::swap(self.first_pair, other.first_pair);
+        std::mem::swap(self.partners, other.partners);
+        std::mem::swap(self.springs, other.springs);
+        std::mem::swap(self.wall_balls, other.wall_balls);
+        std::mem::swap(self.wall_solids, other.wall_solids);
+        std::mem::swap(self.wall_springs, other.wall_springs);
+        std::mem::swap(self.wall_normals, other.wall_normals);
+        std::mem::swap(self.rolls, other.rolls);
+        std::mem::swap(self.wall_rolls, other.wall_rolls);
     }
 
     /// The marks.

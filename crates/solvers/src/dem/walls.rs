@@ -2,9 +2,10 @@
 //! and the nearest is all that a distance knows: others are looked for from a place just off the first, and what each
 //! contact remembers is found again by its normal.
 
-use super::forces::{Read, Scene, Share, Touched, remembered};
+use super::forces::{Scene, Share, Touched, remembered};
 use super::law::{Law, Touch};
 use super::motion::Ball;
+use super::number::Vector;
 use super::store::TOUCHING;
 use barchan_base::shape::Shape;
 use barchan_sim::solids::Solid;
@@ -75,13 +76,7 @@ fn find(solid: &Solid, ball: &Ball, most: usize) -> ([Face; MOST_FACES], usize) 
 
 impl Scene<'_> {
     /// Contacts of grains with solids.
-    pub fn lean(
-        &self,
-        law: impl Law,
-        read: Read<'_>,
-        share: &mut Share<'_>,
-        touched: &mut Touched,
-    ) {
+    pub fn lean(&self, law: impl Law, share: &mut Share<'_>, touched: &mut Touched) {
         let mut entry = 0;
         while entry < share.wall_balls.len() {
             let (ball, solid) = (
@@ -104,7 +99,7 @@ impl Scene<'_> {
             for (face, slot) in found[..count].iter().zip(slots) {
                 self.push_off(
                     law,
-                    (read, ball as usize),
+                    ball as usize,
                     (face, slot),
                     (&mut *share, &mut *touched),
                 );
@@ -117,7 +112,7 @@ impl Scene<'_> {
     fn push_off(
         &self,
         law: impl Law,
-        (read, ball): (Read<'_>, usize),
+        ball: usize,
         (face, slot): (&Face, usize),
         (share, touched): (&mut Share<'_>, &mut Touched),
     ) {
@@ -126,16 +121,16 @@ impl Scene<'_> {
         let (solid, a) = (&self.solids.all()[index], &self.balls[ball]);
         let overlap = a.radius - distance;
         let grain = self.owners[ball] as usize;
-        let (motion, make) = (&read.0[grain], &self.makes[grain]);
+        let (seen, make) = (&self.seen[grain], &self.makes[grain]);
         let point = a.center - normal * (distance + 0.5 * overlap);
-        let lever = point - motion.position;
+        let lever = point - seen.position();
         let place = point.as_vec3();
         let yielding = f64::from(solid.inertia().yielding(place, normal.as_vec3()));
-        let velocity = motion.velocity + motion.spin.cross(lever);
+        let velocity = seen.velocity() + seen.spin().cross(lever);
         let touch = Touch {
-            normal,
+            normal: normal.into(),
             overlap,
-            velocity: velocity - solid.velocity(place).as_dvec3(),
+            velocity: (velocity - solid.velocity(place).as_dvec3()).into(),
             radius: a.radius,
             mass: 1.0 / (make.inverse_mass + yielding),
             wetness: f64::from(make.wetness),
@@ -147,11 +142,16 @@ impl Scene<'_> {
             share.wall_rolls.get_mut(slot),
         );
         let memory = remembered(&mut share.wall_solids[slot], memory);
-        let force = law.force(pair, &touch, memory.0);
+        let mut spring = Vector::from(*memory.0);
+        let force: DVec3 = law.force(pair, &touch, &mut spring).into();
+        *memory.0 = spring.into();
         let mut torque = lever.cross(force);
         if let Some(roll) = memory.1 {
             let pressing = force.dot(normal) + pair.pull(&touch);
-            torque += pair.resist_rolling(&touch, motion.spin, pressing, roll);
+            let mut rolled = Vector::from(*roll);
+            let resisted = pair.resist_rolling(&touch, seen.spin().into(), pressing, &mut rolled);
+            *roll = rolled.into();
+            torque += DVec3::from(resisted);
         }
         share.wall_normals[slot] = normal;
         let load = &mut share.loads[grain - share.first_grain];

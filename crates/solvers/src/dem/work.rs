@@ -1,11 +1,11 @@
 //! The scratch of a step: what each grain is made of, its balls, and the loops over grains.
 
-use super::lists::{CHUNK, NEW, Past, Search, curve, split};
-use super::motion::{Ball, Make};
+use super::lists::{CHUNK, Lists, NEW, Nearby, Past, Search, curve, split};
+use super::motion::{Ball, Make, Seen};
 use super::sleep::{Rest, Watch};
-use super::store::{self, Load, Motion, Store, groups, groups_mut, put, put_groups};
+use super::store::{self, Load, MEMORY, Motion, Store, groups, groups_mut, put, put_groups};
 use crate::material::drag::Drag;
-use barchan_base::cells::{Cells, Cursor};
+use barchan_base::column::Column;
 use barchan_sim::model::{Air, Model};
 use barchan_sim::solver::StepError;
 use barchan_sim::state::{Particles, State};
@@ -27,6 +27,8 @@ const FREE: f64 = 0.01;
 pub struct Work {
     /// What each grain is made of.
     pub makes: Vec<Make>,
+    /// What contacts see of each grain: its velocity is that of the end of the step, as the last forces foresee it.
+    pub seen: Vec<Seen>,
     /// First ball of each grain, and the end.
     pub first_ball: Vec<u32>,
     /// The balls.
@@ -35,7 +37,10 @@ pub struct Work {
     pub owners: Vec<u32>,
     /// Chunks that must be looked at.
     pub active: Vec<bool>,
-    cells: Cells,
+    nearby: Nearby,
+    lists: Vec<Lists>,
+    /// The lists before the last ones; see `MEMORY`.
+    old: Vec<Column>,
     watch: Watch,
     /// Where grains stood in the lists, when some came or went since.
     places: Option<Vec<u32>>,
@@ -47,8 +52,8 @@ pub struct Work {
 pub struct Moved {
     /// Their kinetic energy [J].
     pub kinetic_energy: f64,
-    /// The fastest [m/s].
-    pub max_speed: f64,
+    /// The square of the fastest one's speed [m²/s²].
+    pub max_square: f64,
     /// Those that are awake.
     pub awake: u32,
     /// Those that are lost.
@@ -88,8 +93,10 @@ impl Work {
         }
         self.ready = true;
         if !model.wet.is_empty() {
-            for (make, wetness) in self.makes.iter_mut().zip(&particles.wetness) {
+            let all = self.makes.iter_mut().zip(&mut self.seen);
+            for ((make, seen), wetness) in all.zip(&particles.wetness) {
                 make.wetness = *wetness;
+                seen.velocity[3] = f64::from(*wetness);
             }
         }
         self.active = match changed {
@@ -126,33 +133,31 @@ impl Work {
         let store = Store::open(&mut state.memory);
         let (makes, first_ball, active) = (&self.makes, &self.first_ball, &self.active);
         let loads = groups::<Load>(store.loads);
+        let grains = model.grains.iter();
+        let shapes: Vec<_> = grains.map(|grain| grain.shape.balls()).collect();
         let balls = split(&mut self.balls, &ball_bounds(first_ball));
         let speeds: Vec<f64> = groups_mut::<Motion>(store.motions)
             .par_chunks_mut(CHUNK)
+            .zip(self.seen.par_chunks_mut(CHUNK))
             .zip(balls)
             .enumerate()
             .filter(|(chunk, _)| active[*chunk])
-            .map(|(chunk, (motions, balls))| {
+            .map(|(chunk, ((motions, seen), balls))| {
                 let mut fastest = 0.0f64;
                 let start = first_ball[chunk * CHUNK] as usize;
-                for (i, motion) in (chunk * CHUNK..).zip(motions) {
+                for (i, (motion, seen)) in (chunk * CHUNK..).zip(motions.iter_mut().zip(seen)) {
                     if motion.is_still() {
                         continue;
                     }
                     let make = &makes[i];
                     let pull = outside.acceleration(make, motion.velocity);
-                    motion.kick(make, &loads[i], pull, 0.5 * dt);
-                    motion.drift(make, dt);
+                    *seen = motion.advance(make, &loads[i], pull, dt);
                     let own = first_ball[i] as usize - start..first_ball[i + 1] as usize - start;
-                    let shape = model.grains[make.material as usize].shape.balls();
+                    let shape = shapes[make.material as usize];
                     motion.place(make, shape, &mut balls[own]);
-                    let turning = match shape.len() {
-                        1 => 0.0,
-                        _ => motion.spin.length() * make.radius,
-                    };
-                    fastest = fastest.max(motion.velocity.length() + turning);
+                    fastest = fastest.max(motion.reach_square(make));
                 }
-                fastest
+                fastest.sqrt()
             })
             .collect();
         speeds.into_iter().fold(0.0, f64::max)
@@ -177,62 +182,62 @@ impl Work {
             store.marks().sorted_frame = frame;
             let order = curve(groups(store.motions), f64::from(model.spacing));
             sort(particles, &mut store, &order);
-            places = order.iter().map(|i| places[*i as usize]).collect();
+            places = ordered(&places, &order);
+            let seen = ordered(&self.seen, &order);
             self.furnish(model, particles);
             self.place_balls(model, groups(store.motions));
+            self.seen = seen;
         }
         put(store.ids, &particles.id);
-        let past = Past::take(&store, places);
         let diameters = self.balls.iter().map(|ball| 2.0 * ball.radius);
         let smallest = diameters.fold(f64::INFINITY, f64::min);
         let skin = (2.0 * STEPS_A_LIST * way).clamp(SKIN.0 * smallest, SKIN.1 * smallest);
-        let reach = self
-            .makes
+        let radii = self.makes.iter().map(|make| make.radius);
+        let reach = radii.fold(0.0, f64::max);
+        let centers: Vec<Vec3> = groups::<Motion>(store.motions)
             .iter()
-            .map(|make| make.radius)
-            .fold(0.0, f64::max);
-        let mut motions = groups::<Motion>(store.motions).to_vec();
-        let centers: Vec<Vec3> = motions.iter().map(|m| m.position.as_vec3()).collect();
+            .map(|motion| motion.position.as_vec3())
+            .collect();
         // A little more than needed, for centres are rounded to 32 bits.
-        self.cells
-            .sort(&centers, ((2.0 * reach + skin) * 1.001) as f32);
+        let size = ((2.0 * reach + skin) * 1.001) as f32;
+        self.nearby.sort(&centers, &self.makes, size);
         if store.marks().waiting > 0.0 {
-            store.marks().waiting = self.release(&centers, &mut motions);
-            put_groups(store.motions, &motions);
+            store.marks().waiting = self.release(groups_mut(store.motions));
         }
+        let mut old = Store::open(&mut self.old);
+        store.swap_lists(&mut old);
+        let motions = std::mem::replace(store.motions, Column::zeros(MEMORY[1], 0));
         let search = Search {
             makes: &self.makes,
-            motions: &motions,
+            motions: groups(&motions),
             first_ball: &self.first_ball,
             balls: &self.balls,
             skin,
             solids,
-            cells: (&self.cells, &centers),
+            nearby: &self.nearby,
             rolls: model.grains.iter().any(|grain| grain.rolling > 0.0),
         };
-        search.list(&past, &mut store);
+        search.list(&Past::of(&old, &places), &mut self.lists, &mut store);
+        *store.motions = motions;
         self.watch.learn(&store, &self.owners);
         self.active = vec![true; self.makes.len().div_ceil(CHUNK)];
     }
 
     /// Lets go of those that wait where nobody else is, in their order; returns how many still wait.
-    fn release(&self, centers: &[Vec3], motions: &mut [Motion]) -> f64 {
-        let mut cursor = Cursor::default();
+    fn release(&self, motions: &mut [Motion]) -> f64 {
         let mut left = 0.0;
         for grain in 0..motions.len() {
             if !motions[grain].waits() {
                 continue;
             }
-            let rows = self.cells.rows(self.cells.at(centers[grain]), &mut cursor);
-            let near = self.cells.stretches(&rows).into_iter().flatten();
-            let taken = near
-                .map(|place| self.cells.order()[place] as usize)
-                .any(|other| {
-                    let reach = self.makes[grain].radius + self.makes[other].radius;
-                    let free = reach - FREE * self.makes[grain].radius;
-                    let apart = motions[grain].position - motions[other].position;
-                    !motions[other].waits() && apart.length_squared() < free * free
-                });
+            let mut taken = false;
+            self.nearby.around(grain, |other, _| {
+                let other = other as usize;
+                let reach = self.makes[grain].radius + self.makes[other].radius;
+                let free = reach - FREE * self.makes[grain].radius;
+                let apart = motions[grain].position - motions[other].position;
+                taken |= !motions[other].waits() && apart.length_squared() < free * free;
+            });
             match taken {
                 true => left += 1.0,
                 false => motions[grain].quiet = 0.0,
@@ -241,7 +246,10 @@ impl Work {
         left
     }
 
+    /// Places the balls, and lets contacts see the grains as they are.
     fn place_balls(&mut self, model: &Model, motions: &[Motion]) {
+        let seen = motions.iter().zip(&self.makes);
+        self.seen = seen.map(|(motion, make)| Seen::of(motion, make)).collect();
         for (i, (motion, make)) in motions.iter().zip(&self.makes).enumerate() {
             let own = self.first_ball[i] as usize..self.first_ball[i + 1] as usize;
             let shape = model.grains[make.material as usize].shape.balls();
@@ -250,36 +258,47 @@ impl Work {
     }
 
     /// Half a step of the new forces, and what others see of the grains.
-    pub fn finish(&self, outside: &Outside, state: &mut State, dt: f64) -> Vec<Moved> {
+    pub fn finish(&mut self, outside: &Outside, state: &mut State, dt: f64) -> Vec<Moved> {
         let store = Store::open(&mut state.memory);
         let particles = &mut state.particles;
         let loads = groups::<Load>(store.loads);
+        let (makes, active) = (&self.makes, &self.active);
         let [turns, spins] = particles.extra.as_mut_slice() else {
             unreachable!("the solver's columns are two")
         };
         let seen = (particles.position.par_chunks_mut(CHUNK))
             .zip(particles.velocity.par_chunks_mut(CHUNK))
             .zip(turns.entries_mut::<Vec4>().par_chunks_mut(CHUNK))
-            .zip(spins.entries_mut::<Vec3>().par_chunks_mut(CHUNK));
+            .zip(spins.entries_mut::<Vec3>().par_chunks_mut(CHUNK))
+            .zip(self.seen.par_chunks_mut(CHUNK));
         groups_mut::<Motion>(store.motions)
             .par_chunks_mut(CHUNK)
             .zip(seen)
             .enumerate()
-            .filter(|(chunk, _)| self.active[*chunk])
+            .filter(|(chunk, _)| active[*chunk])
             .map(
-                |(chunk, (motions, (((positions, velocities), turns), spins)))| {
+                |(chunk, (motions, ((((positions, velocities), turns), spins), seen)))| {
                     let mut moved = Moved::default();
                     for (k, motion) in motions.iter_mut().enumerate() {
                         let i = chunk * CHUNK + k;
                         if motion.waits() {
                             continue;
                         }
-                        let make = &self.makes[i];
+                        let make = &makes[i];
                         let pull = outside.acceleration(make, motion.velocity);
-                        if !motion.is_still() {
+                        let slept = motion.is_still();
+                        if !slept {
                             motion.kick(make, &loads[i], pull, 0.5 * dt);
                         }
                         motion.rest(outside.rest, make, &loads[i], (pull, dt));
+                        if slept && motion.is_still() {
+                            moved.count(i, motion, make);
+                            continue;
+                        }
+                        if motion.is_still() {
+                            // Nobody tells the others again until it wakes.
+                            seen[k] = Seen::of(motion, make);
+                        }
                         positions[k] = motion.position.as_vec3();
                         velocities[k] = motion.velocity.as_vec3();
                         turns[k] = Vec4::from_array(motion.orientation.map(|part| part as f32));
@@ -302,7 +321,7 @@ impl Moved {
             return;
         }
         self.kinetic_energy += energy;
-        self.max_speed = self.max_speed.max(motion.velocity.length());
+        self.max_square = self.max_square.max(motion.velocity.length_squared());
         self.awake += u32::from(!motion.is_still());
     }
 }
@@ -332,21 +351,23 @@ impl Outside {
     }
 
     /// Acceleration [m/s²] of a grain at `velocity` [m/s].
-    #[inline]
+    #[inline(always)]
     fn acceleration(&self, make: &Make, velocity: DVec3) -> DVec3 {
         match &self.air {
             None => self.gravity,
             Some((air, densities)) => {
-                let density = densities[make.material as usize];
-                // The ball of the same volume.
-                let volume = 1.0 / (make.inverse_mass * density);
-                let size = (volume * 6.0 / std::f64::consts::PI).cbrt();
-                let drag = Drag::new(size, density, air.density, air.viscosity);
-                let relative = air.wind.as_dvec3() - velocity;
-                let time = drag.response_time(relative.length() as f32);
-                self.gravity * f64::from(drag.buoyancy) + relative / f64::from(time)
+                self.in_air(air, densities[make.material as usize], make, velocity)
             }
         }
+    }
+
+    fn in_air(&self, air: &Air, density: f64, make: &Make, velocity: DVec3) -> DVec3 {
+        // The ball of the same volume.
+        let size = (make.mass / density * 6.0 / std::f64::consts::PI).cbrt();
+        let drag = Drag::new(size, density, air.density, air.viscosity);
+        let relative = air.wind.as_dvec3() - velocity;
+        let time = drag.response_time(relative.length() as f32);
+        self.gravity * f64::from(drag.buoyancy) + relative / f64::from(time)
     }
 }
 
@@ -424,9 +445,12 @@ fn make(model: &Model, material: u16, radius: f32, wetness: f32) -> Make {
     let density = model.materials[material as usize].grain_density;
     let solid = grain.shape.solid();
     let radius = f64::from(radius);
+    let mass = density * solid.volume * radius.powi(3);
     Make {
-        inverse_mass: 1.0 / (density * solid.volume * radius.powi(3)),
+        mass,
+        inverse_mass: 1.0 / mass,
         inverse_inertia: 1.0 / (density * radius.powi(5) * solid.inertia),
+        gyration: radius * radius * solid.inertia.x / solid.volume,
         radius,
         material,
         turns_alike: solid.turns_alike(),
@@ -435,11 +459,12 @@ fn make(model: &Model, material: u16, radius: f32, wetness: f32) -> Make {
     }
 }
 
+fn ordered<T: Copy>(all: &[T], order: &[u32]) -> Vec<T> {
+    order.iter().map(|i| all[*i as usize]).collect()
+}
+
 /// Brings particles, motions and loads into an order.
 fn sort(particles: &mut Particles, store: &mut Store<'_>, order: &[u32]) {
-    fn ordered<T: Copy>(all: &[T], order: &[u32]) -> Vec<T> {
-        order.iter().map(|i| all[*i as usize]).collect()
-    }
     particles.permute(order);
     let motions = ordered(groups::<Motion>(store.motions), order);
     let loads = ordered(groups::<Load>(store.loads), order);
