@@ -345,3 +345,25 @@ fn what_is_hardly_meant_is_told_and_runs() {
         );
     }
 }
+
+/// What the small scene says with single grains, some of its text replaced and more keys of their material.
+fn grains(from: &str, to: &str, grain: &str) -> String {
+    let folder = folder_with_scene();
+    let text = SCENE.replace("ballistic", "dem").replace(from, to);
+    let text = format!("{text}\n[materials.sand.grain]\n{grain}\n");
+    std::fs::write(folder.path().join("drop.toml"), text).unwrap();
+    told(&run(folder.path(), &["run", "drop.toml"]))
+}
+
+#[test]
+fn mistakes_with_single_grains() {
+    let stiff = "method = \"dem\"\nstiffness = 0";
+    let quick = "method = \"dem\"\nmax_step = 1e-9";
+    let method = "method     = \"dem\"";
+    insta::assert_snapshot!("no_spheres", grains("", "", "shape = []"));
+    insta::assert_snapshot!("flat_sphere", grains("", "", "shape = [[0, 0, 0, 0]]"));
+    insta::assert_snapshot!("no_stiffness", grains(method, stiff, ""));
+    insta::assert_snapshot!("tiny_step", grains(method, quick, ""));
+    let again = "[[fill]]\nmaterial = \"sand\"\nshape = { sphere = { radius = 0.3, at = [0.01, 0.51, 0] } }\n\n[[fill]]";
+    insta::assert_snapshot!("overlapping_fills", grains("[[fill]]", again, ""));
+}

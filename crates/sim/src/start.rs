@@ -29,6 +29,7 @@ pub enum StartError {
 
 /// Streams of random numbers, one for each use.
 pub(crate) const FILL_STREAM: u64 = 1 << 32;
+const NUDGE_STREAM: u64 = 6 << 32;
 pub(crate) const EMIT_STREAM: u64 = 2 << 32;
 
 /// A new particle's common properties.
@@ -105,6 +106,18 @@ fn shape_grains(model: &Model, particles: &mut Particles, first: usize) {
     }
 }
 
+/// Moves grains on a lattice, from `first` on, aside as far as their own cells have room: in columns to the last bit they
+/// would stand as no grains do.
+fn nudge(model: &Model, particles: &mut Particles, first: usize) {
+    let random = Random::new(model.seed, NUDGE_STREAM);
+    for i in first..particles.len() {
+        let room = (0.5 * model.spacing - particles.radius[i]).max(0.0) / 3f32.sqrt();
+        let id = particles.id[i];
+        let aside = [0, 1, 2].map(|lane| 2.0 * random.uniform(id, lane) - 1.0);
+        particles.position[i] += Vec3::from(aside) * room;
+    }
+}
+
 /// The state at time zero.
 ///
 /// # Errors
@@ -131,7 +144,11 @@ pub fn start(model: &Model, fps: f64, columns: &[ColumnSpec]) -> Result<State, S
             velocity: fill.velocity,
             material: fill.material,
         });
+        let first = particles.len();
         add(model, &mut particles, &mut tally, births);
+        if !model.grains.is_empty() && fill.layout == Layout::Lattice {
+            nudge(model, &mut particles, first);
+        }
     }
     let mut solids = Solids::default();
     solids.place(model, 0.0, 0.0)?;

@@ -7,7 +7,7 @@ use barchan_sim::clock::Step;
 use barchan_sim::coupling::{Coupling, Impulse, coupling};
 use barchan_sim::model::Model;
 use barchan_sim::run::{RecordError, Recorder, Run, StepLine};
-use barchan_sim::scene::{self, Scene};
+use barchan_sim::scene::{self, Method, Scene};
 use barchan_sim::solids::Solids;
 use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
 use barchan_sim::start::start;
@@ -92,9 +92,35 @@ impl Lab {
         self.state.clock.time()
     }
 
-    /// Bulk volume of a particle [m³].
+    /// Bulk volume of a particle [m³]; of single grains as they lie, which no scene can know.
     pub fn volume(&self) -> f64 {
-        self.scene.model.particle_volume()
+        let nominal = self.scene.model.particle_volume();
+        match self.scene.method {
+            Method::Dem => self.packed_volume().unwrap_or(nominal),
+            _ => nominal,
+        }
+    }
+
+    /// Volume over the number of grains within the material [m³]: above columns of the ground, from a grain off the
+    /// floor to two below the highest; nothing where all of them are low.
+    fn packed_volume(&self) -> Option<f64> {
+        let d = f64::from(self.scene.model.spacing);
+        let width = 2.0 * d;
+        let mut columns: BTreeMap<[i64; 2], Vec<f64>> = BTreeMap::new();
+        for place in &self.state.particles.position {
+            let key = [place.x, place.z].map(|at| (f64::from(at) / width).floor() as i64);
+            columns.entry(key).or_default().push(f64::from(place.y));
+        }
+        let (mut volume, mut count) = (0.0, 0.0);
+        for heights in columns.values() {
+            let (low, high) = (d, heights.iter().copied().fold(0.0, f64::max) - 2.0 * d);
+            if high > low + 2.0 * d {
+                volume += (high - low) * width * width;
+                let inside = heights.iter().filter(|y| (low..high).contains(*y));
+                count += inside.count() as f64;
+            }
+        }
+        (count > 50.0).then(|| volume / count)
     }
 
     /// Momentum that body `index` has taken from the particles since it was last asked [N s].

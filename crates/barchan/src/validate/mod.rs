@@ -13,6 +13,7 @@ mod table;
 mod trial;
 
 pub use method::{METHODS, Method, method};
+pub use profile::line;
 pub use record::{Record, digits};
 pub use report::page;
 pub use table::{CASES, Case, Size, Wanted};

@@ -32,10 +32,11 @@ impl Profile {
 
     fn of(lab: &Lab, width: f64, along: impl Fn(Vec3) -> f64, area: impl Fn(usize) -> f64) -> Self {
         let mut heights: Vec<f64> = Vec::new();
+        let volume = lab.volume();
         for place in &lab.state.particles.position {
             let bin = (along(*place) / width).max(0.0) as usize;
             heights.resize(heights.len().max(bin + 1), 0.0);
-            heights[bin] += lab.volume() / area(bin);
+            heights[bin] += volume / area(bin);
         }
         Self { width, heights }
     }

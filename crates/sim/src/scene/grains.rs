@@ -4,6 +4,7 @@ use super::node::{Content, Node};
 use super::problem::{Problem, Problems};
 use super::quantity::{Length, NotNegative, Positive, Pressure, Quantity, Ratio, Unit};
 use super::read::{Defs, Read, read_word, wrong_kind};
+use super::repose::REPOSE;
 use super::{Contact, DemSettings, Stiffness};
 use crate::grain::{Grain, GrainShape, NAMED, Sizes};
 use crate::model::Material;
@@ -12,18 +13,24 @@ use serde_json::{Value, json};
 use std::ops::Range;
 use std::sync::Arc;
 
+/// The smallest grain over the largest, where nobody says.
+const SMALLEST: f64 = 0.8;
+
 table! {
     /// dem: the single grains of a material.
     pub struct GrainDoc {
         /// "ball", "tetrahedron" (4 spheres), "octahedron" (6), "cube" (8), "popcorn" (9), or a list of spheres, each
         /// [x, y, z, radius] in any one unit: only their proportions count.
         shape: GrainShapeDoc = GrainShapeDoc::Named("ball"),
-        /// Diameters, each of the smallest ball about a grain; all `solver.resolution` if left out.
+        /// Diameters, each of the smallest ball about a grain; any from 0.8 to 1 of `solver.resolution` if left out: grains
+        /// of one size would lie in rows as no sand does.
         size: Option<SizeDoc>,
-        /// Coefficient of friction where two grains touch; the tangent of the material's friction_angle if left out.
+        /// Coefficient of friction where two grains touch. Left out, what gives the material's friction_angle with this shape
+        /// (`barchan calibrate`), and its tangent for shapes of one's own.
         friction: Option<Quantity<Ratio, NotNegative>>,
-        /// Coefficient of rolling resistance: the lever of the load over the grain's radius.
-        rolling_friction: Quantity<Ratio, NotNegative> = Quantity::of(0.0),
+        /// Coefficient of rolling resistance: the lever of the load over the grain's radius. Left out, what friction needs
+        /// besides to give the friction_angle, and none where friction is given.
+        rolling_friction: Option<Quantity<Ratio, NotNegative>>,
         /// Poisson's ratio.
         poisson: Quantity<Ratio, Unit> = Quantity::of(0.25),
         /// Pull that it takes to part two grains, in weights of the smaller.
@@ -218,25 +225,40 @@ impl GrainDoc {
         let shape = self.build_shape(problems);
         let sizes = match &self.size {
             Some(size) => build_sizes(size, problems),
-            None => Some(Sizes::one(resolution)),
+            None => Sizes::uniform(SMALLEST * resolution, resolution).ok(),
         };
         let shape = shape?;
         if self.poisson.si > 0.5 {
             let message = format!("Poisson's ratio is at most 0.5, got {}", self.poisson.si);
             return problems.none(Problem::new(self.poisson.span.clone(), message));
         }
-        let friction = match &self.friction {
-            Some(friction) => friction.si,
-            None => material.friction_angle.tan(),
-        };
+        let (friction, rolling) = self.contact(material.friction_angle);
         Some(Grain {
             shape,
             sizes: sizes?,
             poisson: self.poisson.si,
             friction,
-            rolling: self.rolling_friction.si,
+            rolling,
             stickiness: self.stickiness.si,
         })
+    }
+
+    /// Friction and rolling resistance: as given, or what gives `angle` [rad].
+    fn contact(&self, angle: f64) -> (f64, f64) {
+        let known = match self.shape {
+            GrainShapeDoc::Named(name) => REPOSE.get(name),
+            GrainShapeDoc::Spheres(..) => None,
+        };
+        let given = |doc: &Option<Quantity<Ratio, NotNegative>>| doc.as_ref().map(|given| given.si);
+        let rolling = given(&self.rolling_friction);
+        match (given(&self.friction), known) {
+            (Some(friction), _) => (friction, rolling.unwrap_or(0.0)),
+            (None, Some(repose)) => {
+                let found = repose.contact(angle);
+                (found.0, rolling.unwrap_or(found.1))
+            }
+            (None, None) => (angle.tan(), rolling.unwrap_or(0.0)),
+        }
     }
 
     fn build_shape(&self, problems: &mut Problems) -> Option<Arc<GrainShape>> {

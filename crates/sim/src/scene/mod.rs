@@ -14,6 +14,7 @@ mod quantity;
 #[doc(hidden)]
 pub mod read;
 mod render;
+mod repose;
 mod shapes;
 
 pub use caution::cautions;

@@ -62,7 +62,8 @@ impl<N: Number> Pair<N> {
     ) -> Vector<N> {
         let arm = self.rolling * touch.radius;
         let contact_radius = (touch.radius * touch.overlap).root();
-        let stiff = N::of(2.0 * ROLLING_STIFFNESS) * self.young * contact_radius * arm * arm;
+        let reach = self.rolling.at_most(N::of(STIFFEST_ROLLING)) * touch.radius;
+        let stiff = N::of(2.0 * ROLLING_STIFFNESS) * self.young * contact_radius * reach * reach;
         let rolling = rolling - touch.normal * rolling.dot(touch.normal);
         let half = rolling * (touch.dt * N::of(0.5));
         let turned = *spring + half;
@@ -130,6 +131,8 @@ impl Pair {
 /// (Wensrich & Katterfeld 2012).
 const ROLLING_STIFFNESS: f64 = 2.25;
 const ROLLING_DAMPING: f64 = 0.3;
+/// A larger coefficient holds more but is no stiffer: a grain with many such contacts would be turned too far in a step.
+const STIFFEST_ROLLING: f64 = 0.5;
 
 /// Damping that gives restitution `e` with a force that is proportional to √stiffness (Antypov & Elliott 2011); e = 0
 /// is taken as one hundredth, which nobody can tell from it.

@@ -184,7 +184,7 @@ fn refuse_overlap(report: &StepReport) -> Result<(), StepError> {
 }
 
 /// A step this much shorter than needed is a mistake.
-const SHORTEST: f64 = 1e-3;
+const SHORTEST: f64 = 2e-4;
 
 /// Part of the highest speed that is still thought of a step later: a tenth is forgotten in a contact or two.
 const REMEMBERED: f64 = 1.0 - 1.0 / 256.0;

@@ -176,7 +176,7 @@ impl Motion {
         if make.is_ball {
             return self.velocity.length_squared();
         }
-        (self.velocity.length() + self.spin.length() * make.radius).powi(2)
+        2.0 * (self.velocity.length_squared() + self.spin.length_squared() * make.radius.powi(2))
     }
 
     /// Places the grain's balls, given where they are in a grain of radius 1.
@@ -206,10 +206,12 @@ fn turn_by(rotation: DVec3) -> DQuat {
     let square = half.length_squared();
     // Below this the series are exact to the last bit or so.
     let (sinc, cos) = if square < 1e-3 {
-        (
-            1.0 - square / 6.0 * (1.0 - square / 20.0 * (1.0 - square / 42.0)),
-            1.0 - square / 2.0 * (1.0 - square / 12.0 * (1.0 - square / 30.0)),
-        )
+        // Factors, not divisors: this is done for every grain in every step.
+        const SIN: [f64; 3] = [1.0 / 6.0, 1.0 / 20.0, 1.0 / 42.0];
+        const COS: [f64; 3] = [1.0 / 2.0, 1.0 / 12.0, 1.0 / 30.0];
+        let series =
+            |[a, b, c]: [f64; 3]| 1.0 - square * a * (1.0 - square * b * (1.0 - square * c));
+        (series(SIN), series(COS))
     } else {
         let angle = square.sqrt();
         (angle.sin() / angle, angle.cos())

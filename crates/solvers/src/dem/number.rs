@@ -181,9 +181,9 @@ mod tests {
     fn rows_become_lanes() {
         let rows = [0, 1, 2, 3].map(|lane| [0, 1, 2, 3].map(|k| f64::from(10 * lane + k)));
         let columns = lanes([&rows[0], &rows[1], &rows[2], &rows[3]]);
-        for (k, column) in columns.iter().enumerate() {
-            let expected = [0, 10, 20, 30].map(|lane| f64::from(lane) + k as f64);
-            assert_eq!(column.to_array(), expected);
+        for (k, column) in (0..).zip(columns) {
+            let found = column.to_array().map(|number| number as i32);
+            assert_eq!(found, [0, 10, 20, 30].map(|lane| lane + k));
         }
     }
 }
