@@ -79,8 +79,9 @@ mod tests {
         let (first, last) = (0, ball.angle.len() - 1);
         let middle = 0.5 * (ball.angle[first].si + ball.angle[first + 1].si);
         let (friction, rolling) = ball.contact(middle);
-        let expected = 0.5 * (ball.friction[first].si + ball.friction[first + 1].si);
-        assert!((friction - expected).abs() < 1e-12 && rolling.abs() < 1e-12);
+        let mean = |all: &[Quantity<Ratio, NotNegative>]| 0.5 * (all[first].si + all[first + 1].si);
+        assert!((friction - mean(&ball.friction)).abs() < 1e-12);
+        assert!((rolling - mean(&ball.rolling)).abs() < 1e-12);
         assert!((ball.contact(0.0).0 - ball.friction[first].si).abs() < 1e-12);
         assert!((ball.contact(1.5).1 - ball.rolling[last].si).abs() < 1e-12);
     }
