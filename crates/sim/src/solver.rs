@@ -36,6 +36,11 @@ pub trait Solver: Send {
     /// Only where going on makes no sense; what physics allows is in the report.
     fn step(&mut self, model: &Model, state: &mut State, dt: f64) -> Result<StepReport, StepError>;
 
+    /// Notes that particles or the model were changed from outside since the last step: nothing may be taken for at rest.
+    fn disturb(&self, state: &mut State) {
+        let _ = state;
+    }
+
     /// What a run will cost.
     fn cost(&self) -> Cost;
 }

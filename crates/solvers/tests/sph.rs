@@ -6,7 +6,7 @@ use barchan_base::sampling::Layout;
 use barchan_base::shape::Shape;
 use barchan_sim::body::{Body, Dynamic, Form, Interpolation, Track};
 use barchan_sim::coupling::{Coupling, coupling};
-use barchan_sim::model::{Fill, Interval, Material, Model, Wet};
+use barchan_sim::model::{Fill, Interval, Material, Model, Sink, Wet};
 use barchan_sim::scene::{SphScheme, SphSettings};
 use barchan_sim::solver::{Solver, StepReport};
 use barchan_sim::start::start;
@@ -171,6 +171,29 @@ fn a_layer_comes_to_rest_and_the_floor_carries_it() {
     assert!((middle - 4.0).abs() < 0.6, "{middle}");
 }
 
+#[test]
+fn a_heap_between_smooth_walls_comes_to_rest_and_sleeps() {
+    // A step of sand that slumps along a mirror on either side.
+    let mut model = layer(30.0, Vec3::new(12.0, 7.0, 5.0));
+    model.bodies.drain(2..3); // open at one end
+    let mut sand = Sand::new(model);
+    sand.until(2.0);
+    let before = sand.state.particles.position.clone();
+    let report = sand.until(3.0);
+    let scale = (GRAVITY * SPACING).sqrt();
+    assert!(
+        sand.rms_speed() < 1e-3 * scale,
+        "{}",
+        sand.rms_speed() / scale
+    );
+    let places = before.iter().zip(&sand.state.particles.position);
+    let way: f32 = places.map(|(a, b)| a.distance(*b)).sum();
+    let mean = way / before.len() as f32 / SPACING;
+    assert!(mean < 0.02, "{mean}");
+    let solved = report.measures[0].1 / before.len() as f64;
+    assert!(solved < 0.5, "{solved}");
+}
+
 /// A layer in a ring-shaped channel with a rough floor and smooth walls: it has no end that could hold it.
 fn ring(angle: f64) -> Model {
     let (outer, inner, height) = (10.0 * SPACING, 7.0 * SPACING, 5.0 * SPACING);
@@ -330,6 +353,52 @@ fn sand_asleep_costs_nothing_and_wakes_for_a_body() {
         ways.iter().sum::<f32>() / ways.len() as f32
     };
     assert!(moved(0.0..0.04) > 0.3 * SPACING, "{}", moved(0.0..0.04));
+}
+
+#[test]
+fn a_smooth_wall_lets_slide_what_leans_on_it() {
+    // Pressed against the wall by a part of gravity, a grain falls along it by all of the rest.
+    let mut model = model(30.0);
+    let at = Vec3::new(0.26 * SPACING, 1.0, 0.0);
+    let half = Vec3::splat(0.1 * SPACING);
+    fill(&mut model, block(at - half, at + half));
+    model.fills[0].layout = Layout::Lattice;
+    model.bodies.push(body(wall(Vec3::X, Vec3::ZERO), 0.0));
+    model.gravity = Vec3::new(-3.0, -GRAVITY, 0.0);
+    let mut sand = Sand::new(model);
+    sand.state.particles.resize(1);
+    sand.state.particles.position[0] = at;
+    sand.until(0.2);
+    let time = sand.state.clock.time() as f32;
+    let fallen = at.y - sand.state.particles.position[0].y;
+    let (speed, way) = (GRAVITY * time, 0.5 * GRAVITY * time * time);
+    assert!((fallen / way - 1.0).abs() < 0.02, "{fallen} of {way}");
+    let found = -sand.state.particles.velocity[0].y;
+    assert!((found / speed - 1.0).abs() < 1e-3, "{found} of {speed}");
+}
+
+#[test]
+fn sleeping_sand_wakes_when_a_sink_takes_what_it_leans_on() {
+    let mut model = layer(30.0, Vec3::new(8.0, 5.0, 6.0));
+    model.sinks.push(Sink {
+        shape: block(Vec3::new(0.04, -1.0, -1.0), Vec3::new(1.0, 1.0, 1.0)),
+        active: Interval {
+            from: 1.5,
+            until: 10.0,
+        },
+    });
+    let mut sand = Sand::new(model);
+    sand.until(1.4);
+    sand.quiet().fill(1.0);
+    sand.until(1.5);
+    let (model, state) = (&sand.model, &mut sand.state);
+    let step = state.clock.plan(1e-3);
+    assert!(barchan_sim::sink::drain(model, state, &step) > 0);
+    let before = sand.state.particles.position.clone();
+    sand.until(1.7);
+    let places = before.iter().zip(&sand.state.particles.position);
+    let farthest = places.map(|(a, b)| a.distance(*b)).fold(0.0, f32::max);
+    assert!(farthest > SPACING, "{farthest}");
 }
 
 #[test]
@@ -516,6 +585,36 @@ fn sand_carries_balls_in_the_order_of_their_density() {
     // Not below the equator and a spacing, and at rest.
     assert!(heavy < 3.5, "{heavy}");
     assert!(calm < 0.05 && still < 0.05, "{calm} {still}");
+}
+
+#[test]
+fn a_body_that_starts_inside_sand_pushes_it_out_gently() {
+    let mut model = layer(30.0, Vec3::new(9.0, 8.0, 9.0));
+    let (radius, centre) = (2.0 * SPACING, Vec3::Y * 4.0 * SPACING);
+    let at = Pose::new(centre, Quat::IDENTITY);
+    let ball = Arc::new(Shape::Sphere { radius }.placed(at, 1.0));
+    model.bodies.push(Body {
+        form: Form::Dynamic(Box::new(Dynamic::of_density(ball, 1600.0).unwrap())),
+        ..body(Shape::Sphere { radius: 1.0 }, 0.5)
+    });
+    let mut sand = Sand::new(model);
+    // Even where someone put them into it after the start.
+    for (i, position) in sand.state.particles.position.iter_mut().take(5).enumerate() {
+        *position = centre + Vec3::X * (0.5 * SPACING * i as f32);
+    }
+    let mut fastest = 0.0f64;
+    while sand.state.clock.time() < 0.3 {
+        fastest = fastest.max(sand.step().max_speed);
+    }
+    assert!(fastest < 2.0, "{fastest}");
+    let places = sand.state.solids.places();
+    let ball = places.last().unwrap();
+    let centre = Vec3::from(ball.center);
+    for position in &sand.state.particles.position {
+        let inside = radius - position.distance(centre);
+        assert!(inside < 0.05 * SPACING, "{inside}");
+    }
+    assert!((centre.y / SPACING - 4.0).abs() < 2.0, "{centre}");
 }
 
 #[test]

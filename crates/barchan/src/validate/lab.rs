@@ -32,6 +32,8 @@ pub struct Lab {
     pub most: usize,
     solver: Box<dyn Solver>,
     scales: Scales,
+    /// Gravity and number of particles when the last frame ended: what differs was changed since.
+    left: Option<(Vec3, usize)>,
 }
 
 impl Lab {
@@ -58,12 +60,17 @@ impl Lab {
             line: None,
             solver,
             scales,
+            left: None,
         })
     }
 
     /// Goes on by a frame.
     pub fn frame(&mut self) -> Result<(), Trouble> {
         let stop = AtomicBool::new(false);
+        let found = (self.scene.model.gravity, self.state.particles.len());
+        if self.left.is_some_and(|left| left != found) {
+            self.solver.disturb(&mut self.state);
+        }
         let mut run = Run {
             model: &self.scene.model,
             solver: &mut *self.solver,
@@ -76,6 +83,7 @@ impl Lab {
             .map_err(|error| error.to_string())?;
         self.line = last.line;
         self.most = self.most.max(last.most);
+        self.left = Some((self.scene.model.gravity, self.state.particles.len()));
         Ok(())
     }
 
@@ -240,6 +248,10 @@ impl Solver for Paced {
 
     fn step(&mut self, model: &Model, state: &mut State, dt: f64) -> Result<StepReport, StepError> {
         self.inner.step(model, state, dt)
+    }
+
+    fn disturb(&self, state: &mut State) {
+        self.inner.disturb(state);
     }
 
     fn cost(&self) -> Cost {

@@ -1,8 +1,10 @@
 //! The end of a step: volume repaired by displacement, places and columns handed back, nothing inside a body.
 
 use super::boundary::Placed;
+use super::kernel::Kernel;
 use super::lists::{CHUNK, Near};
-use super::operator::{Around, Role, Site};
+use super::operator::{Around, Grain, Role, Site};
+use super::shown::Shown;
 use super::sleep::Thresholds;
 use super::work::Work;
 use super::{QUIET, WORLD};
@@ -29,7 +31,7 @@ const KEEP_OFF: f32 = 0.25;
 impl Work {
     /// Displacements [m] that take over-full places apart, into `free`. They never enter the velocity, and there is no
     /// friction in them.
-    pub fn find_repairs(&mut self, spacing: f32) {
+    pub fn find_repairs(&mut self, kernel: &Kernel) {
         self.shown
             .par_iter_mut()
             .zip(&self.grains)
@@ -40,29 +42,65 @@ impl Work {
                 let push = REPAIR * (density - FULL).max(0.0) / grain.compliance;
                 shown.set_matrix(&(grain.correction.matrix() * -push));
             });
-        let (around, shown) = (&self.around, &self.shown);
+        let close = CLOSE * kernel.spacing;
+        let repairs = Repairs {
+            around: &self.around,
+            shown: &self.shown,
+            density: &self.density,
+            close,
+            steep: kernel.slope(close * close) * kernel.volume,
+        };
+        let around = &self.around;
         around.for_each(&mut self.free, &mut self.grains, |site, free, grain| {
-            let push = around.push(site, shown, grain, 1.0);
-            let repair = push * grain.lightness + part(around, site, CLOSE * spacing);
-            *free = repair.clamp_length_max(MOST_REPAIR * spacing);
+            let repair = repairs.of(site, grain);
+            *free = repair.clamp_length_max(MOST_REPAIR * kernel.spacing);
         });
     }
 }
 
-/// The displacement [m] that takes a particle out of pairs nearer than `close` [m].
-fn part(around: &Around, site: Site<'_>, close: f32) -> Vec3A {
-    let mut away = Vec3A::ZERO;
-    for (j, _) in site.particles.iter() {
-        let way = site.here - around.x[j];
-        let squared = way.length_squared();
-        if squared < close * close {
-            // Two in one place part along x, the later one forwards.
-            let side = if site.i > j { Vec3A::X } else { Vec3A::NEG_X };
-            let direction = way.try_normalize().unwrap_or(side);
-            away += direction * (PART * (close - squared.sqrt()));
+/// What repairs look up. The pressures of the repair are shown.
+struct Repairs<'a> {
+    around: &'a Around,
+    shown: &'a [Shown],
+    density: &'a [f32],
+    /// Pairs nearer than this [m] are close; their factors are below `steep`.
+    close: f32,
+    steep: f32,
+}
+
+impl Repairs<'_> {
+    /// The displacement [m] of a particle.
+    fn of(&self, site: Site<'_>, grain: &Grain) -> Vec3A {
+        let crowded = |i: usize| self.density[i] > FULL;
+        let mine = &self.shown[site.i];
+        let (mut push, mut apart) = (Vec3A::ZERO, Vec3A::ZERO);
+        for (j, factor) in site.particles.iter() {
+            let close = factor < self.steep;
+            // Most pairs of a pile at rest have nothing to repair.
+            if !(crowded(site.i) || crowded(j) || close) {
+                continue;
+            }
+            let way = site.here - self.around.x[j];
+            let g = way * factor;
+            push += mine.times(g) + self.shown[j].times(g);
+            if close {
+                apart += self.part((site.i, j), way);
+            }
         }
+        if crowded(site.i) && !site.samples.is_empty() {
+            let hold = self.around.hold(site, mine);
+            push += self.around.push_of_walls(site, mine, &hold);
+        }
+        push * grain.lightness + apart
     }
-    away
+
+    /// The displacement [m] that takes `i` out of a close pair with `j`.
+    fn part(&self, (i, j): (usize, usize), way: Vec3A) -> Vec3A {
+        // Two in one place part along x, the later one forwards.
+        let side = if i > j { Vec3A::X } else { Vec3A::NEG_X };
+        let direction = way.try_normalize().unwrap_or(side);
+        direction * (PART * (self.close - way.length()).max(0.0))
+    }
 }
 
 /// What a step did, chunk by chunk.
@@ -80,11 +118,41 @@ pub struct Notes {
     pub impulses: Impulses,
 }
 
-/// The new place and velocity of a particle, and what it gave to a body.
+/// A particle on its way through a step.
 struct Moved {
     position: Vec3,
     velocity: Vec3,
-    stopped: Option<(usize, Vec3)>,
+    /// How often a body stopped it; the last entry is the sum of those that have no place.
+    stops: usize,
+    stopped: [Stop; STOPS],
+}
+
+/// A body that takes of a particle's velocity.
+#[derive(Clone, Copy, Default)]
+struct Stop {
+    body: usize,
+    place: Vec3,
+    taken: Vec3,
+}
+
+/// The stops of one particle in a step that are told apart.
+const STOPS: usize = 4;
+
+impl Moved {
+    /// Takes out of the velocity what a body in its way does not let pass, and what its friction takes of the rest. It
+    /// happens at `place`.
+    fn stop(&mut self, (body, solid): (usize, &Solid), place: Vec3, normal: Vec3) {
+        let wall = solid.velocity(place);
+        let after = wall + bounce(self.velocity - wall, normal, 0.0, solid.friction);
+        let stop = &mut self.stopped[self.stops.min(STOPS - 1)];
+        *stop = Stop {
+            body,
+            place,
+            taken: stop.taken + self.velocity - after,
+        };
+        self.velocity = after;
+        self.stops += 1;
+    }
 }
 
 /// What is needed to hand particles back.
@@ -166,44 +234,55 @@ impl Finish<'_> {
         let mut moved = Moved {
             position: from + velocity * self.dt + Vec3::from(shift),
             velocity,
-            stopped: None,
+            stops: 0,
+            stopped: [Stop::default(); STOPS],
         };
-        let mut last = usize::MAX;
-        for (sample, _) in near.iter() {
-            let body = samples[sample].body as usize;
-            if body != last {
-                last = body;
-                self.meet(&self.solids.all()[body], body, from, &mut moved);
+        // Once more for what a body that stopped it led it into.
+        for _ in 0..2 {
+            let mut last = usize::MAX;
+            let stops = moved.stops;
+            for (sample, _) in near.iter() {
+                let body = samples[sample].body as usize;
+                if body != last {
+                    last = body;
+                    self.meet(&self.solids.all()[body], body, from, &mut moved);
+                }
+            }
+            if moved.stops == stops {
+                break;
             }
         }
         moved
     }
 
-    /// Stops a particle that would come too near to a body.
+    /// Stops a particle that would come too near to a body; what is left of its way it slides.
     fn meet(&self, solid: &Solid, body: usize, from: Vec3, moved: &mut Moved) {
         let radius = KEEP_OFF * self.spacing;
         let way = moved.position - from;
         let carried = solid.velocity_from(from) * self.dt;
-        let before = solid.surface_at(from, 0.0).distance.abs();
-        if before > radius + (way - carried).length() {
+        let before = solid.surface_at(from, 0.0);
+        let near = radius + (way - carried).length();
+        if before.distance > near {
             return;
         }
-        let mut normal = None;
+        if before.distance < -near {
+            // It began inside: out, little by little.
+            moved.stop((body, solid), from, before.normal);
+            let out = before.normal * (MOST_REPAIR * self.spacing);
+            moved.position = from + moved.velocity * self.dt + out;
+            return;
+        }
         if let Some(touch) = solid.sweep(from, moved.position, radius, 0.0) {
-            let carried = carried * (1.0 - touch.fraction);
-            moved.position = from + way * touch.fraction + carried;
-            normal = Some(touch.normal);
+            let shift = way - moved.velocity * self.dt;
+            moved.stop((body, solid), from + way * touch.fraction, touch.normal);
+            let along = shift - touch.normal * shift.dot(touch.normal);
+            let slid = moved.velocity * self.dt + along;
+            moved.position = from + way * touch.fraction + slid * (1.0 - touch.fraction);
         }
         let surface = solid.surface_at(moved.position, 1.0);
         if surface.distance < radius {
             moved.position += surface.normal * (radius - surface.distance);
-            normal = Some(surface.normal);
-        }
-        if let Some(normal) = normal {
-            let wall = solid.velocity(moved.position);
-            let after = wall + bounce(moved.velocity - wall, normal, 0.0, solid.friction);
-            moved.stopped = Some((body, moved.velocity - after));
-            moved.velocity = after;
+            moved.stop((body, solid), moved.position, surface.normal);
         }
     }
 
@@ -261,9 +340,9 @@ impl Notes {
         }
         self.kinetic_energy += 0.5 * f64::from(mass) * f64::from(speed_squared);
         self.max_speed_squared = self.max_speed_squared.max(speed_squared);
-        if let Some((body, change)) = moved.stopped {
-            self.stopped += 1;
-            self.impulses.push(body, moved.position, change * mass);
+        self.stopped += u64::from(moved.stops > 0);
+        for stop in &moved.stopped[..moved.stops.min(STOPS)] {
+            self.impulses.push(stop.body, stop.place, stop.taken * mass);
         }
     }
 }

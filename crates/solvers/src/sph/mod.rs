@@ -38,7 +38,7 @@ use implicit::Sweep;
 use kernel::Kernel;
 use operator::Role;
 use rayon::prelude::*;
-use sleep::{Soaking, Thresholds};
+use sleep::{Disturbers, Thresholds};
 use work::{Law, Work};
 
 /// Columns of the solver, by their place.
@@ -60,6 +60,10 @@ const COLUMNS: &[ColumnSpec] = &[
     column("quiet", "s", Kind::F32),
 ];
 
+/// Material that carries a load keeps carrying it until it is looser than this; only what carries none must first become
+/// full. Between this and the density that is repaired there is room for the disorder of a packing: without it, repairs open
+/// what gravity then closes, and a pile creeps.
+const HELD: f32 = 0.95;
 /// The longest step [s], and over the time that a fall through one spacing takes, √(d/g).
 const LONGEST_STEP: f64 = 0.01;
 const LONGEST_FALL: f64 = 0.022;
@@ -112,15 +116,15 @@ impl Solver for Sph {
         } = state;
         let work = &mut self.work;
         work.cells.sort(&particles.position, kernel.reach);
-        let soaking = Soaking::at(model, clock.time());
-        if work.let_sleep(particles, (solids, &soaking), &kernel) {
+        let disturbers = Disturbers::at(model, solids, clock.time());
+        if work.let_sleep(particles, &disturbers, &kernel) {
             particles
                 .velocity
                 .par_iter_mut()
                 .for_each(|velocity| *velocity = Vec3::ZERO);
             return Ok(all_asleep(solids));
         }
-        work.gather(particles, &Law::of(model, self.settings.law, &kernel));
+        work.gather(particles, &Law::of(model, &self.settings, &kernel));
         work.assign_roles(particles);
         work.around.boundary.place(solids, &work.cells, &kernel);
         work.search(kernel);
@@ -134,6 +138,10 @@ impl Solver for Sph {
         finish.advance(&mut self.work, particles, &mut self.notes);
         finish.hand_back(&mut self.work, particles);
         Ok(self.summary(impulses))
+    }
+
+    fn disturb(&self, state: &mut State) {
+        state.particles.extra[QUIET].entries_mut::<f32>().fill(0.0);
     }
 
     fn cost(&self) -> Cost {
@@ -190,7 +198,7 @@ impl Sph {
             SphScheme::Implicit => {
                 let drag = (SIGNAL_SPEED * dt / kernel.support).min(MOST_DRAG);
                 work.filter((FILTER, drag), own);
-                work.find_repairs(kernel.spacing);
+                work.find_repairs(kernel);
             }
         }
         impulses
@@ -230,11 +238,13 @@ impl Work {
     /// Velocities before pressure and friction, and the stresses to begin with.
     fn prepare(&mut self, gravity: Vec3, dt: f32) {
         let kick = Vec3A::from(gravity) * dt;
-        (&mut self.grains, &mut self.free, &self.v, &self.density)
-            .into_par_iter()
+        let own = (&mut self.grains, &mut self.free, &self.v, &self.density);
+        own.into_par_iter()
+            .zip(&self.shown)
             .with_min_len(lists::CHUNK)
-            .for_each(|(grain, free, v, density)| {
-                grain.gap = (density - 1.0).min(0.0);
+            .for_each(|((grain, free, v, density), shown)| {
+                let full = if shown.pressure() > 0.0 { HELD } else { 1.0 };
+                grain.gap = (density - full).min(0.0);
                 *free = match grain.role {
                     Role::Asleep => Vec3A::ZERO,
                     _ => *v + kick,

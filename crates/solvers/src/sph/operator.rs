@@ -277,7 +277,7 @@ impl Around {
     }
 
     /// How well bodies hold a particle: fully below the Coulomb limit of what they would give it if they did.
-    fn hold(&self, site: Site<'_>, mine: &Shown) -> Hold {
+    pub fn hold(&self, site: Site<'_>, mine: &Shown) -> Hold {
         let mut hold = Hold::default();
         let mut walls = [(0.0f32, Vec3A::ZERO, 0.0f32, f32::MIN_POSITIVE); 2];
         for (b, factor) in site.samples.iter() {
@@ -305,7 +305,8 @@ impl Around {
         hold
     }
 
-    fn push_of_walls(&self, site: Site<'_>, mine: &Shown, hold: &Hold) -> Vec3A {
+    /// The force per volume that bodies give of `mine`.
+    pub fn push_of_walls(&self, site: Site<'_>, mine: &Shown, hold: &Hold) -> Vec3A {
         let mut push = Vec3A::ZERO;
         for (b, factor) in site.samples.iter() {
             let sample = &self.boundary.samples()[b];

@@ -7,16 +7,17 @@
 use super::QUIET;
 use super::kernel::Kernel;
 use super::work::Work;
-use barchan_sim::model::{Model, Wet};
+use barchan_sim::model::{Model, Sink, Wet};
 use barchan_sim::solids::Solids;
 use barchan_sim::state::Particles;
+use glam::Vec3;
 use rayon::prelude::*;
 
 /// Still for this long [s], a particle sleeps.
 pub const AFTER: f32 = 0.25;
 /// Sleep velocity over what a fall through one spacing gives, √(g d).
-const SLEEP: f32 = 1e-3;
-/// Wake velocity over the same.
+const SLEEP: f32 = 3e-3;
+/// Wake velocity over the same: not of motion, but of a pull that adds up while a particle is held.
 const WAKE: f32 = 2e-3;
 
 /// Time in which a dozing particle forgets what pulled at it, over that of a fall through one spacing, √(d/g). What pulls
@@ -59,26 +60,43 @@ impl Thresholds {
     }
 }
 
-/// The regions that turn material wet or dry in this step.
-pub struct Soaking<'a> {
-    regions: Vec<&'a Wet>,
+/// What may move sleeping material from outside in a step: bodies, regions that turn it wet or dry, and sinks, which take
+/// away what it leans on.
+pub struct Disturbers<'a> {
+    solids: &'a Solids,
+    wet: Vec<&'a Wet>,
+    sinks: Vec<&'a Sink>,
 }
 
-impl<'a> Soaking<'a> {
-    /// Those of `model` that work at `time` [s].
-    pub fn at(model: &'a Model, time: f64) -> Self {
+impl<'a> Disturbers<'a> {
+    /// Those of `model` at `time` [s].
+    pub fn at(model: &'a Model, solids: &'a Solids, time: f64) -> Self {
         let works = |wet: &&Wet| (wet.active.from..wet.active.until).contains(&time);
+        // What has lost its hold needs a while to wake.
+        let matters =
+            |sink: &&Sink| (sink.active.from..sink.active.until + f64::from(AFTER)).contains(&time);
         Self {
-            regions: model.wet.iter().filter(works).collect(),
+            solids,
+            wet: model.wet.iter().filter(works).collect(),
+            sinks: model.sinks.iter().filter(matters).collect(),
         }
     }
 
-    fn any(&self) -> bool {
-        !self.regions.is_empty()
+    /// True where one is within `reach` [m] of a place.
+    fn near(&self, place: Vec3, reach: f32) -> bool {
+        let moving = self.solids.all().iter().any(|solid| {
+            // A body that moves by force must be carried even where nothing moves.
+            (solid.moves() || solid.inertia().inverse_mass > 0.0)
+                && solid.bounds().distance_squared(place) < reach * reach
+                && !solid.is_beyond(place, reach)
+        });
+        let sunk = |sink: &&Sink| !sink.shape.is_beyond(place, reach);
+        moving || self.sinks.iter().any(sunk)
     }
 
-    fn changes(&self, particles: &Particles, i: usize) -> bool {
-        self.regions.iter().any(|region| {
+    /// True where a region is changing the wetness of a particle.
+    fn soaks(&self, particles: &Particles, i: usize) -> bool {
+        self.wet.iter().any(|region| {
             (region.wetness - particles.wetness[i]).abs() > 0.0
                 && region.shape.contains(particles.position[i])
         })
@@ -90,7 +108,7 @@ impl Work {
     pub fn let_sleep(
         &mut self,
         particles: &Particles,
-        disturbers: (&Solids, &Soaking<'_>),
+        disturbers: &Disturbers<'_>,
         kernel: &Kernel,
     ) -> bool {
         self.find_awake(particles, disturbers, kernel);
@@ -114,35 +132,21 @@ impl Work {
         false
     }
 
-    fn find_awake(
-        &mut self,
-        particles: &Particles,
-        (solids, wet): (&Solids, &Soaking<'_>),
-        kernel: &Kernel,
-    ) {
+    fn find_awake(&mut self, particles: &Particles, disturbers: &Disturbers<'_>, kernel: &Kernel) {
         let (cells, quiet) = (&self.cells, particles.extra[QUIET].entries::<f32>());
         let reach = (0.8661 + 1.0) * kernel.reach;
-        let near_moving = |cell: usize| {
-            let middle = (cells.coordinates(cell).as_vec3() + 0.5) * kernel.reach;
-            solids.all().iter().any(|solid| {
-                // A body that moves by force must be carried even where nothing moves.
-                (solid.moves() || solid.inertia().inverse_mass > 0.0)
-                    && solid.bounds().distance_squared(middle) < reach * reach
-                    && !solid.is_beyond(middle, reach)
-            })
-        };
-        let soaking = wet.any();
         self.awake.resize(cells.len(), false);
         self.awake
             .par_iter_mut()
             .enumerate()
             .with_min_len(256)
             .for_each(|(cell, awake)| {
-                let members = &cells.order()[cells.places(cell)];
-                *awake = near_moving(cell)
-                    || members.iter().any(|member| {
+                let middle = (cells.coordinates(cell).as_vec3() + 0.5) * kernel.reach;
+                let mut members = cells.order()[cells.places(cell)].iter();
+                *awake = disturbers.near(middle, reach)
+                    || members.any(|member| {
                         let member = *member as usize;
-                        quiet[member] < AFTER || (soaking && wet.changes(particles, member))
+                        quiet[member] < AFTER || disturbers.soaks(particles, member)
                     });
             });
     }

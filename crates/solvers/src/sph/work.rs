@@ -6,10 +6,10 @@ use super::operator::{Around, Grain, Role};
 use super::shown::Shown;
 use super::tensor::Sym3;
 use super::{PRESSURE, QUIET, SHEAR, SHEAR_RATE, STRESS};
-use crate::material::friction::inertial;
+use crate::material::friction::{held, inertial};
 use barchan_base::cells::Cells;
 use barchan_sim::model::Model;
-use barchan_sim::scene::SphLaw;
+use barchan_sim::scene::{SphLaw, SphScheme, SphSettings};
 use barchan_sim::state::Particles;
 use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
@@ -58,11 +58,16 @@ pub struct Law {
     pub wet: (f32, f32),
     /// Grain size where friction grows with inertia [m].
     pub grain_size: Option<f32>,
+    /// Shear rate [1/s] below which material is held by static friction; zero for none.
+    pub creep: f32,
 }
+
+/// Shear slower than this is creep, over what a fall through one spacing has, √(g/d).
+const CREEP: f32 = 0.02;
 
 impl Law {
     /// The laws of a model's materials.
-    pub fn of(model: &Model, law: SphLaw, kernel: &Kernel) -> Vec<Self> {
+    pub fn of(model: &Model, settings: &SphSettings, kernel: &Kernel) -> Vec<Self> {
         // The density such that particles of the kernel's volume weigh what the model says.
         let packing = model.particle_volume() as f32 / kernel.volume;
         model
@@ -73,9 +78,13 @@ impl Law {
                 cohesion: material.cohesion as f32,
                 density: material.density as f32 * packing,
                 wet: (material.wet_cohesion as f32, material.wet_viscosity as f32),
-                grain_size: match law {
+                grain_size: match settings.law {
                     SphLaw::Constant => None,
                     SphLaw::Inertial => Some(material.grain_size as f32),
+                },
+                creep: match settings.scheme {
+                    SphScheme::Ihmsen => 0.0,
+                    SphScheme::Implicit => CREEP * (model.gravity.length() / kernel.spacing).sqrt(),
                 },
             })
             .collect()
@@ -201,6 +210,7 @@ impl<'a> Columns<'a> {
                 law.density,
             )
         });
+        let mu = mu * held(self.rate[from], law.creep);
         Grain {
             stress: Sym3 {
                 diagonal: self.normal[from].into(),
