@@ -25,8 +25,11 @@ const FELT: u8 = 4;
 const MORE: f32 = 2.0;
 /// Cells that feel this much motion stay as they are: a margin between thawing and freezing.
 const MARGIN: u8 = 1;
-/// A load that differs by more than this part from the one a cell froze under thaws it; half of that keeps it from freezing.
-const LOAD: f32 = 0.5;
+/// A load that differs by more than this part from the one a cell froze under thaws it; a greater difference is felt further, and
+/// a lesser one keeps from freezing.
+const LOAD: f32 = 0.6;
+const GREAT_LOAD: f32 = 0.8;
+const LOAD_AT_REST: f32 = 0.5;
 /// Cells from sinks and water in which nothing freezes.
 const ZONE: f32 = 3.0;
 /// An empty cell among at least so many neighbours that are not is a pore, not air.
@@ -153,8 +156,9 @@ impl Change<'_> {
             }
         }
         match worst {
-            w if w > LOAD => MARGIN + 1 + (w / LOAD).min(MORE) as u8,
-            w if w > 0.5 * LOAD => MARGIN,
+            w if w > GREAT_LOAD => MARGIN + 2,
+            w if w > LOAD => MARGIN + 1,
+            w if w > LOAD_AT_REST => MARGIN,
             _ => 0,
         }
     }
