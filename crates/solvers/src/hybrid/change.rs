@@ -19,10 +19,10 @@ use glam::{IVec3, Vec3};
 
 /// A cell whose momentum is that of a full cell at this part of √(g Δx) moves.
 const MOVING: f32 = 0.02;
-/// How far a moving cell is felt, in cells; those that feel more than `MARGIN` of it thaw.
-const FELT: u8 = 4;
-/// The most that speed and load add to that.
-const MORE: f32 = 2.0;
+/// How far a moving cell is felt, in cells, and the parts of √(g Δx) above which it is felt one further each. Cells that feel more
+/// than `MARGIN` of it thaw.
+const FELT: u8 = 3;
+const FURTHER: [f32; 3] = [0.3, 1.0, 3.0];
 /// Cells that feel this much motion stay as they are: a margin between thawing and freezing.
 const MARGIN: u8 = 1;
 /// A load that differs by more than this part from the one a cell froze under thaws it; a greater difference is felt further, and
@@ -63,7 +63,7 @@ impl Feeling {
         self.motion.resize(cells.grid.cells(), 0);
         self.fronts.iter_mut().for_each(Vec::clear);
         self.fronts
-            .resize(usize::from(FELT) + MORE as usize + 1, Vec::new());
+            .resize(usize::from(FELT) + FURTHER.len() + 1, Vec::new());
         for cell in (0..cells.grid.len() * CELLS).filter(|cell| cells.liquid[*cell] > 0) {
             let felt = change.motion(cells, cell).max(change.load(cells, cell));
             if felt > 0 {
@@ -135,7 +135,7 @@ impl Change<'_> {
     fn motion(&self, cells: &Cells, cell: usize) -> u8 {
         let speed = cells.momentum[cell].length() / self.scale.cell_mass * self.scale.per_speed;
         if speed > MOVING {
-            return FELT + (2.0 * speed).min(MORE) as u8;
+            return FELT + FURTHER.iter().filter(|limit| speed > **limit).count() as u8;
         }
         // Something that moves within a solid cell sets that free, at least.
         let inside =

@@ -11,9 +11,9 @@ use glam::{IVec3, Vec3};
 /// Liquid with at most so many particles in a cell and all around it is gas.
 const ALONE: u16 = 3;
 /// The same for liquid faster than `FAST` √(g Δx).
-const SPARSE: u16 = 12;
+const SPARSE: u16 = 8;
 const FAST: f32 = 4.0;
-/// Gas with so many particles in its cell and the six beside it is liquid.
+/// Gas with so many particles in its cell and the six beside it is liquid; more than `SPARSE`, so that it does not turn back at once.
 const CROWD: u16 = 12;
 
 /// Flags of the liquid particles that evaporate.
@@ -147,7 +147,7 @@ pub(super) fn land(
         for step in 1..=steps as u32 {
             let point = *from + way * (step as f32 / steps);
             if is_crowded(cells, frozen, cell_at(point, scale.inverse)) {
-                *to = *from + way * ((step - 1) as f32 / steps);
+                *to = point;
                 *phase = LIQUID;
                 landed += 1;
                 break;
