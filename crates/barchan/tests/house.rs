@@ -64,7 +64,7 @@ fn dependencies_point_one_way() {
 
 #[test]
 fn solver_families_do_not_import_each_other() {
-    let families = ["ballistic", "flip", "sph"];
+    let families = ["ballistic", "dem", "flip", "hybrid", "sph"];
     for family in families {
         for (path, text) in sources(&format!("crates/solvers/src/{family}")) {
             for other in families

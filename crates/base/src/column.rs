@@ -114,6 +114,13 @@ macro_rules! entries {
             fn any(&mut self) -> &mut dyn AnyColumn {
                 match self { $(Self::$kind(values) => values,)* }
             }
+
+            fn append(&mut self, from: &Self, places: &[u32]) {
+                match (self, from) {
+                    $((Self::$kind(to), Self::$kind(from)) => append(to, from, places),)*
+                    _ => unreachable!("columns of one table have one kind"),
+                }
+            }
         }
     };
 }
@@ -156,6 +163,11 @@ impl Column {
         self.bytes().is_empty()
     }
 
+    /// Appends the entries of `from`, a column of the same kind, at `places`.
+    pub fn append(&mut self, from: &Self, places: &[u32]) {
+        self.values.append(&from.values, places);
+    }
+
     /// All entries.
     ///
     /// # Panics
@@ -190,6 +202,8 @@ pub trait AnyColumn {
     fn resize_to(&mut self, len: usize);
     /// Makes entry `i` the old entry `order[i]`.
     fn permute_by(&mut self, order: &[u32]);
+    /// Copies entries, one after the other: each pair is from where, and to where.
+    fn copy_entries(&mut self, moves: &[(u32, u32)]);
 }
 
 impl<T: Entry> AnyColumn for Vec<T> {
@@ -210,6 +224,12 @@ impl<T: Entry> AnyColumn for Vec<T> {
             .map(|&from| old[from as usize])
             .collect();
     }
+
+    fn copy_entries(&mut self, moves: &[(u32, u32)]) {
+        for &(from, to) in moves {
+            self[to as usize] = self[from as usize];
+        }
+    }
 }
 
 impl AnyColumn for Column {
@@ -223,6 +243,10 @@ impl AnyColumn for Column {
 
     fn permute_by(&mut self, order: &[u32]) {
         self.values.any().permute_by(order);
+    }
+
+    fn copy_entries(&mut self, moves: &[(u32, u32)]) {
+        self.values.any().copy_entries(moves);
     }
 }
 
@@ -297,8 +321,26 @@ macro_rules! columns {
             pub fn permute(&mut self, order: &[u32]) {
                 self.each(|column| column.permute_by(order));
             }
+
+            /// Copies entries, one after the other, in every column: each pair is from where, and to where.
+            pub fn copy_entries(&mut self, moves: &[(u32, u32)]) {
+                self.each(|column| column.copy_entries(moves));
+            }
+
+            /// Appends the entries of `from` at `places`; both must have the same extra columns.
+            pub fn append(&mut self, from: &Self, places: &[u32]) {
+                $( $crate::column::append(&mut self.$field, &from.$field, places); )+
+                for (to, from) in self.extra.iter_mut().zip(&from.extra) {
+                    to.append(from, places);
+                }
+            }
         }
     };
+}
+
+/// Appends the entries of `from` at `places`.
+pub fn append<T: Entry>(to: &mut Vec<T>, from: &[T], places: &[u32]) {
+    to.extend(places.iter().map(|place| from[*place as usize]));
 }
 
 /// The bytes of a slice of entries.
@@ -352,12 +394,16 @@ mod tests {
     }
 
     #[test]
-    fn every_column_follows_retain_and_permute() {
+    fn every_column_follows_whatever_is_done_to_all() {
         let mut things = four();
         things.permute(&[2, 0, 3, 1]);
         agree(&things, &[2, 0, 3, 1]);
         things.retain(&[true, false, false, true]);
         agree(&things, &[2, 1]);
+        things.append(&four(), &[3, 0]);
+        agree(&things, &[2, 1, 3, 0]);
+        things.copy_entries(&[(3, 0), (0, 1)]);
+        agree(&things, &[0, 0, 3, 0]);
     }
 
     #[test]

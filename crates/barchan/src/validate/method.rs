@@ -55,6 +55,13 @@ pub const METHODS: &[Method] = &[
         only_by_name: true,
     },
     Method {
+        name: "hybrid",
+        keys: "method = \"hybrid\"",
+        cell: 2.0,
+        skills: &[Sand, Cohesion, Bodies, Flight],
+        only_by_name: true,
+    },
+    Method {
         name: "ballistic",
         keys: "method = \"ballistic\"",
         cell: 1.0,

@@ -89,7 +89,8 @@ pub fn key_of(block: IVec3) -> u64 {
     part(block.z) << 42 | part(block.y) << 21 | part(block.x)
 }
 
-fn block_of_key(key: u64) -> IVec3 {
+/// The coordinates of the block with this key.
+pub fn block_of_key(key: u64) -> IVec3 {
     let part = |shift: u32| ((key >> shift) & 0x1f_ffff) as i32 - BIAS;
     IVec3::new(part(0), part(21), part(42))
 }

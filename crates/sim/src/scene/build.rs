@@ -9,7 +9,9 @@ use super::preset::{PRESETS, Preset};
 use super::problem::{Problem, Problems, suggest};
 use super::quantity::{Dimension, NotNegative, Quantity, Rate, Rule, Time};
 use super::read::{Read, Text};
-use super::{FlipSettings, Friction, Scene, SphSettings, Transfer, grains, shapes::ShapeDoc};
+use super::{
+    FlipSettings, Friction, HybridSettings, Scene, SphSettings, Transfer, grains, shapes::ShapeDoc,
+};
 use crate::grain::Grain;
 use crate::model::{Air, Emitter, Fill, Interval, Material, Model, Sink, Wet};
 use barchan_base::sampling::Layout;
@@ -28,7 +30,7 @@ impl Builder<'_> {
         match self.method {
             Method::Ballistic | Method::Sph => self.resolution,
             Method::Dem => self.largest_grain,
-            Method::Flip => 0.5 * self.resolution,
+            Method::Flip | Method::Hybrid => 0.5 * self.resolution,
         }
     }
 
@@ -336,6 +338,7 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
     check_header(doc, problems);
     check_sph_keys(&doc.solver, problems);
     check_dem_keys(doc, problems);
+    check_hybrid_keys(&doc.solver, problems);
     let name = name(doc, path, problems)?;
     let materials = materials(doc, problems)?;
     let mut parameters = doc.json();
@@ -376,6 +379,7 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
         flip: flip_settings(&doc.solver, &model),
         sph: sph_settings(&doc.solver),
         dem: grains::settings(&doc.solver),
+        hybrid: hybrid_settings(&doc.solver),
         model,
         compression: doc.output.compression,
         checkpoint_every: u32::try_from(doc.output.checkpoint_every.0).unwrap_or(u32::MAX),
@@ -424,6 +428,49 @@ fn check_dem_keys(doc: &SceneDoc, problems: &mut Problems) {
         let message = format!("\"solver.{key}\" means something for method = \"dem\" only");
         let help = format!("remove {key}, or choose method = \"dem\"");
         problems.push(Problem::new(solver.span.clone(), message).help(help));
+    }
+}
+
+/// Notes the keys that only hybrid understands where another method is asked for, and what it does not understand itself.
+fn check_hybrid_keys(doc: &SolverDoc, problems: &mut Problems) {
+    if doc.method == Method::Hybrid {
+        let other = [
+            (
+                "friction = \"zhu-bridson\"",
+                doc.friction != Friction::Implicit,
+            ),
+            (
+                "transfer = \"flip\"",
+                doc.transfer == Some(TransferDoc::Flip),
+            ),
+            ("flip_ratio", doc.flip_ratio.is_some()),
+        ];
+        for (key, _) in other.into_iter().filter(|(_, given)| *given) {
+            let message = format!("method = \"hybrid\" does not know {key}");
+            let help = "remove it, or choose method = \"flip\"";
+            problems.push(Problem::new(doc.span.clone(), message).help(help));
+        }
+        return;
+    }
+    let own = [
+        ("depth", doc.depth.is_some()),
+        ("rest_time", doc.rest_time.is_some()),
+        ("reach", doc.reach.is_some()),
+    ];
+    for (key, _) in own.into_iter().filter(|(_, given)| *given) {
+        let message = format!("\"solver.{key}\" means something for method = \"hybrid\" only");
+        let help = format!("remove {key}, or choose method = \"hybrid\"");
+        problems.push(Problem::new(doc.span.clone(), message).help(help));
+    }
+}
+
+fn hybrid_settings(doc: &SolverDoc) -> HybridSettings {
+    let usual = HybridSettings::default();
+    let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+    HybridSettings {
+        depth: doc.depth.as_ref().map_or(usual.depth, |n| count(n.0)),
+        rest_time: doc.rest_time.as_ref().map(|time| time.si),
+        reach: doc.reach.as_ref().map_or(usual.reach, |n| count(n.0)),
     }
 }
 

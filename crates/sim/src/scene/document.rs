@@ -104,6 +104,12 @@ table! {
         flip_ratio: Option<Quantity<Ratio, Unit>>,
         /// flip: cells that the fastest particle may cross in a step.
         cfl: Quantity<Ratio, Positive> = Quantity::of(1.0),
+        /// hybrid: cells below the surface that never turn solid; 0 if left out.
+        depth: Option<Count<0>>,
+        /// hybrid: how long material must rest before it turns solid; ten times what a cell's fall takes if left out.
+        rest_time: Option<Quantity<Time, Positive>>,
+        /// hybrid: cells around the box about a moving body in which nothing is solid; 4 if left out.
+        reach: Option<Count<1>>,
     }
 }
 
@@ -158,6 +164,8 @@ keywords! {
         Sph = "sph",
         /// Grain by grain: rigid grains of one or more spheres that touch (Alduán et al. 2009).
         Dem = "dem",
+        /// Three phases: what rests is solid and costs nothing, what flows is flip, what flies is ballistic (Munns 2015).
+        Hybrid = "hybrid",
     }
 }
 

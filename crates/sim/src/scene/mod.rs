@@ -57,6 +57,8 @@ pub struct Scene {
     pub sph: SphSettings,
     /// Settings of the method of single grains.
     pub dem: DemSettings,
+    /// Settings of the method of three phases.
+    pub hybrid: HybridSettings,
     /// What is simulated.
     pub model: Model,
     /// Compression of the frame files.
@@ -86,6 +88,27 @@ pub struct FlipSettings {
     pub transfer: Transfer,
     /// Cells that the fastest particle may cross in a step.
     pub cfl: f64,
+}
+
+/// Settings of the method of three phases.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HybridSettings {
+    /// Cells below the surface that never turn solid.
+    pub depth: u32,
+    /// How long [s] material must rest before it turns solid; left to the method if none.
+    pub rest_time: Option<f64>,
+    /// Cells around the box about a moving body in which nothing is solid.
+    pub reach: u32,
+}
+
+impl Default for HybridSettings {
+    fn default() -> Self {
+        Self {
+            depth: 0,
+            rest_time: None,
+            reach: 4,
+        }
+    }
 }
 
 /// Settings of the SPH method.

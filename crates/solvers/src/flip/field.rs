@@ -44,6 +44,8 @@ pub(super) struct Field {
     pub active: Vec<bool>,
     /// True where a cell is wholly inside solids.
     pub solid: Vec<bool>,
+    /// True where a cell stands still whatever pushes it.
+    pub held: Vec<bool>,
     /// The cell of each particle, and where each cell's particles begin.
     cells: Vec<u32>,
     starts: Vec<u32>,
@@ -73,7 +75,7 @@ impl Field {
             values.clear();
             values.resize(cells, 0.0);
         }
-        for flags in [&mut self.active, &mut self.solid] {
+        for flags in [&mut self.active, &mut self.solid, &mut self.held] {
             flags.clear();
             flags.resize(cells, false);
         }

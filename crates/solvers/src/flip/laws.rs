@@ -156,9 +156,14 @@ impl Setup<'_> {
         let sine = field.sine[cell];
         let cosine = (1.0 - sine * sine).max(0.0).sqrt();
         let cohesion = field.cohesion[cell] * self.step.dt * field.inverse;
+        // A cell that is held keeps its pressure: nothing flows in or out of it.
+        let (gap, pressure_step) = match field.held[cell] {
+            true => (0.0, RELAX),
+            false => (self.gap(local), RELAX / stiff.max(1e-6)),
+        };
         CellLaw {
             active: field.active[cell] && stiff > 0.0,
-            gap: self.gap(local),
+            gap,
             sine,
             strength: cohesion * cosine,
             tension: if sine > 0.0 {
@@ -166,7 +171,7 @@ impl Setup<'_> {
             } else {
                 0.0
             },
-            pressure_step: RELAX / stiff.max(1e-6),
+            pressure_step,
             deviator_step: RELAX / (2.0 * most).max(EDGE_SHARE * edge_most).max(1e-6),
             inflow: 0.0,
             turn: self.turn(at, sine, &edges),

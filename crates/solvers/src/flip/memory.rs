@@ -8,10 +8,12 @@ use glam::Vec3;
 use rayon::prelude::*;
 
 /// Numbers of one block.
-const BLOCK: usize = CELLS * FLOATS;
+pub(crate) const BLOCK: usize = CELLS * FLOATS;
+/// Numbers of one cell; the first is the pressure.
+pub(crate) const CELL: usize = FLOATS;
 
 /// The columns of the memory.
-pub(super) const COLUMNS: &[ColumnSpec] = &[
+pub(crate) const COLUMNS: &[ColumnSpec] = &[
     spec("stress_step", "s", Kind::F64),
     spec("stress_block", "1", Kind::U64),
     spec("stress", "m/s", Kind::F32),
@@ -149,5 +151,80 @@ pub(super) fn remember(columns: &mut Vec<Column>, grid: &BlockGrid, groups: &[Gr
         .zip(forces.entries_mut::<Vec3>());
     for ((code, force), wall) in entries.zip(walls) {
         (*code, *force) = wall;
+    }
+}
+
+/// The stress remembered of a cell, for a step of 1 s.
+pub(crate) fn stress_of_cell(columns: &[Column], block: u64, local: usize) -> Option<[f32; CELL]> {
+    let [step, blocks, stress, ..] = columns else {
+        return None;
+    };
+    let inverse = (1.0 / step.entries::<f64>().first()?) as f32;
+    let place = blocks.entries::<u64>().binary_search(&block).ok()?;
+    let first = place * BLOCK + local * CELL;
+    let kept = stress.entries::<f32>().get(first..first + CELL)?;
+    let mut result = [0.0; CELL];
+    for (to, from) in result.iter_mut().zip(kept) {
+        *to = from * inverse;
+    }
+    Some(result)
+}
+
+/// Stresses of a block, for a step of 1 s, to be put into the memory.
+pub(crate) struct Recalled<'a> {
+    /// Key of the block.
+    pub block: u64,
+    /// The cells that are meant, a bit each.
+    pub cells: u64,
+    /// Those of all its cells.
+    pub stress: &'a [f32],
+}
+
+/// Puts stresses into the memory as if the last solve had found them; `recalled` is in the order of the blocks. A memory that
+/// is empty becomes one of a step of `dt` [s].
+pub(crate) fn recall(columns: &mut Vec<Column>, recalled: &[Recalled], dt: f64) {
+    if columns.len() != COLUMNS.len() {
+        *columns = COLUMNS
+            .iter()
+            .map(|spec| Column::zeros(*spec, usize::from(spec.kind == Kind::F64)))
+            .collect();
+        columns[0].set(0, dt);
+    }
+    let [step, blocks, stress, walls, _] = columns.as_mut_slice() else {
+        return;
+    };
+    let last = step.entries::<f64>().first().map_or(dt, |last| *last) as f32;
+    let old: Vec<u64> = blocks.entries::<u64>().to_vec();
+    let mut keys = old.clone();
+    keys.extend(recalled.iter().map(|entry| entry.block));
+    keys.sort_unstable();
+    keys.dedup();
+    let place_of = |key: u64| keys.partition_point(|other| *other < key);
+    if keys.len() > old.len() {
+        let mut grown = Column::zeros(stress.spec, keys.len() * BLOCK);
+        let to = grown.entries_mut::<f32>();
+        for (key, from) in old.iter().zip(stress.entries::<f32>().chunks_exact(BLOCK)) {
+            to[place_of(*key) * BLOCK..][..BLOCK].copy_from_slice(from);
+        }
+        *stress = grown;
+        for code in walls.entries_mut::<u64>() {
+            let place = (*code >> 32) as usize;
+            let moved = old.get(place).map_or(place, |key| place_of(*key));
+            *code = (*code & 0xffff_ffff) | (moved as u64) << 32;
+        }
+        let mut all = Column::zeros(blocks.spec, keys.len());
+        all.entries_mut::<u64>().copy_from_slice(&keys);
+        *blocks = all;
+    }
+    let stress = stress.entries_mut::<f32>();
+    for entry in recalled {
+        let first = place_of(entry.block) * BLOCK;
+        for local in (0..CELLS).filter(|local| entry.cells >> local & 1 == 1) {
+            let here = local * CELL..(local + 1) * CELL;
+            let to = &mut stress[first..first + BLOCK][here.clone()];
+            for (to, from) in to.iter_mut().zip(&entry.stress[here]) {
+                *to = from * last;
+            }
+        }
     }
 }

@@ -11,7 +11,7 @@ mod extend;
 mod field;
 mod lanes;
 mod laws;
-mod memory;
+pub(crate) mod memory;
 mod pressure;
 mod repair;
 mod shift;
@@ -21,6 +21,7 @@ mod unknowns;
 mod zhu_bridson;
 
 use advance::Advance;
+use barchan_base::bounds::Bounds;
 use barchan_base::column::{self, ColumnSpec};
 use barchan_base::grid::CELLS;
 use barchan_sim::coupling::Impulses;
@@ -51,9 +52,11 @@ const SHORTEST_STEP: f64 = 1.0 / 32.0;
 
 /// Mass of a face that no particle reaches.
 const NEXT_TO_NOTHING: f32 = 1e-6;
+/// Mass of a face that is held: no stress moves it, yet it answers, so that friction acts on what slides over it.
+const HELD_MASS: f32 = 1e12;
 
 /// Columns that the particles carry: pressure, and with APIC the slopes of the velocity about them.
-const COLUMNS: &[ColumnSpec] = &[
+pub(crate) const COLUMNS: &[ColumnSpec] = &[
     ColumnSpec {
         name: "pressure",
         unit: "Pa",
@@ -65,7 +68,7 @@ const COLUMNS: &[ColumnSpec] = &[
         kind: column::Kind::Mat3,
     },
 ];
-const PRESSURE: usize = 0;
+pub(crate) const PRESSURE: usize = 0;
 const AFFINE: usize = 1;
 
 /// What is solved on the grid.
@@ -94,6 +97,7 @@ pub struct Flip {
     unknowns: Unknowns,
     repair: Repair,
     shift: Vec<Vec3>,
+    held: Vec<(u64, u64)>,
     watch: Watch,
 }
 
@@ -146,6 +150,7 @@ impl Flip {
             unknowns: Unknowns::default(),
             repair: Repair::default(),
             shift: Vec::new(),
+            held: Vec::new(),
             watch: Watch {
                 since: Instant::now(),
                 spent: [0.0; PHASES.len()],
@@ -156,6 +161,30 @@ impl Flip {
     /// How long [s] each of [`PHASES`] took, over all steps.
     pub fn spent(&self) -> [f64; PHASES.len()] {
         self.watch.spent
+    }
+
+    /// Holds cells in the steps to come: their faces stand still whatever pushes them, and they keep their pressure. Keys of blocks,
+    /// increasing, each with a bit a cell.
+    pub(crate) fn hold(&mut self, cells: Vec<(u64, u64)>) {
+        self.held = cells;
+    }
+
+    /// The longest step [s] for particles no faster than `speed` [m/s], which are all in the box `near`.
+    pub(crate) fn longest_step(
+        &self,
+        model: &Model,
+        state: &State,
+        (near, speed): (Bounds, f32),
+    ) -> f64 {
+        let dx = f64::from(model.resolution);
+        let gravity = f64::from(model.gravity.length());
+        let falling = LONGEST_STEP * (dx / gravity.max(1e-9)).sqrt();
+        let longest = falling.min(LONGEST_FREE_STEP);
+        // A body that dashes into the material must not be through it before the material knows.
+        let span = (state.clock.time(), longest);
+        let bodies = state.solids.fastest_within(model, near, span);
+        let crossing = self.settings.cfl * dx / f64::from(speed.max(bodies)).max(1e-9);
+        crossing.clamp(SHORTEST_STEP * longest, longest)
     }
 
     fn is_affine(&self) -> bool {
@@ -177,17 +206,9 @@ impl Solver for Flip {
     }
 
     fn max_dt(&self, model: &Model, state: &State) -> f64 {
-        let dx = f64::from(model.resolution);
-        let gravity = f64::from(model.gravity.length());
-        let falling = LONGEST_STEP * (dx / gravity.max(1e-9)).sqrt();
-        let longest = falling.min(LONGEST_FREE_STEP);
-        let particles = advance::fastest(&state.particles.velocity);
-        // A body that dashes into the material must not be through it before the material knows.
         let near = advance::around(&state.particles.position).grown(model.resolution);
-        let span = (state.clock.time(), longest);
-        let bodies = state.solids.fastest_within(model, near, span);
-        let crossing = self.settings.cfl * dx / f64::from(particles.max(bodies)).max(1e-9);
-        crossing.clamp(SHORTEST_STEP * longest, longest)
+        let speed = advance::fastest(&state.particles.velocity);
+        self.longest_step(model, state, (near, speed))
     }
 
     fn step(&mut self, model: &Model, state: &mut State, dt: f64) -> Result<StepReport, StepError> {
@@ -266,6 +287,8 @@ impl Flip {
             self.field.activate_occupied();
         }
         self.reach_out();
+        self.mark_held();
+        self.stop_held();
         self.field.before.clone_from(&self.field.velocity);
     }
 
@@ -296,6 +319,43 @@ impl Flip {
         }
     }
 
+    fn mark_held(&mut self) {
+        for &(key, cells) in &self.held {
+            let Some(block) = self.field.grid.find_key(key) else {
+                continue;
+            };
+            for local in (0..CELLS).filter(|local| cells >> local & 1 == 1) {
+                self.field.held[block * CELLS + local] = true;
+            }
+        }
+    }
+
+    /// Stops the faces of held cells, and makes them too heavy to move.
+    fn stop_held(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
+        let Field {
+            grid,
+            velocity,
+            mass,
+            held,
+            ..
+        } = &mut self.field;
+        let cells = grid.len() * CELLS;
+        for cell in (0..cells).filter(|cell| held[*cell]) {
+            for (side, offset) in BESIDE.into_iter().enumerate() {
+                let beyond = grid.step(cell / CELLS, cell % CELLS, offset);
+                let face = if side.is_multiple_of(2) { cell } else { beyond };
+                if face >= cells {
+                    continue;
+                }
+                velocity[side / 2][face] = 0.0;
+                mass[side / 2][face] = HELD_MASS;
+            }
+        }
+    }
+
     /// Gravity, and solids that take the faces they close along.
     fn push(&mut self, model: &Model, dt: f64, impulses: &mut Impulses) {
         let pull = model.gravity * dt as f32;
@@ -305,6 +365,7 @@ impl Flip {
                 .filter(|(_, mass)| **mass > 0.0)
                 .for_each(|(velocity, _)| *velocity += pull[axis]);
         }
+        self.stop_held();
         let unit = self.cell_mass(model);
         close_faces(&mut self.field, &self.boundary, impulses, unit);
     }

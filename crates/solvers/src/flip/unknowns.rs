@@ -48,7 +48,7 @@ impl Unknowns {
             let origin = field.grid.origin(block);
             for local in 0..CELLS {
                 let cell = block * CELLS + local;
-                if field.active[cell] {
+                if field.active[cell] && !field.held[cell] {
                     self.numbers[cell] = self.cells.len() as u32;
                     self.cells.push(origin + place_in_block(local));
                     self.places.push(cell as u32);

@@ -1,0 +1,313 @@
+//! What is solid: whole cells whose particles are left out of every step, and given back as they were.
+//!
+//! Solid particles are the first in the state, untouched from the step in which they freeze to the one in which they thaw.
+//! What is kept here is an index into them, block by block, which follows from the state alone; and, in the state's memory,
+//! the stress that the cells froze under.
+
+use super::{LIQUID, PHASE, REST, SOLID};
+use crate::flip::memory::{BLOCK, CELL, Recalled, stress_of_cell};
+use barchan_base::column::{AnyColumn, Column, ColumnSpec, Kind};
+use barchan_base::grid::{block_of, cell_at, key_of, local_of};
+use barchan_sim::state::Particles;
+use glam::{IVec3, Vec3};
+use std::collections::BTreeMap;
+
+/// Cells by the key of their block, a bit each.
+pub(super) type CellSet = BTreeMap<u64, u64>;
+
+/// What the state's memory holds of solid blocks: their keys, and the stress of their cells for a step of 1 s.
+pub(super) const COLUMNS: [ColumnSpec; 2] = [
+    ColumnSpec {
+        name: "solid_block",
+        unit: "1",
+        kind: Kind::U64,
+    },
+    ColumnSpec {
+        name: "solid_stress",
+        unit: "m/s2",
+        kind: Kind::F32,
+    },
+];
+
+/// A block with solid cells.
+#[derive(Clone, Debug, Default)]
+struct Block {
+    /// The solid cells, a bit each.
+    cells: u64,
+    /// Cell and index of each solid particle; in no order that matters.
+    members: Vec<(u8, u32)>,
+    /// Its place in the memory.
+    slot: usize,
+}
+
+/// All that is solid.
+pub(super) struct Frozen {
+    inverse: f32,
+    blocks: BTreeMap<u64, Block>,
+    /// The memory's columns while a step is taken.
+    keys: Column,
+    stress: Column,
+    /// Solid particles, and the step after which they were counted.
+    known: Option<(usize, u64)>,
+}
+
+impl Frozen {
+    pub fn new(inverse: f32) -> Self {
+        Self {
+            inverse,
+            blocks: BTreeMap::new(),
+            keys: Column::zeros(COLUMNS[0], 0),
+            stress: Column::zeros(COLUMNS[1], 0),
+            known: None,
+        }
+    }
+
+    /// Takes its columns out of the state's memory and makes the index anew where `solid`, the solid particles, are not those
+    /// it knows. `step` counts the steps taken.
+    pub fn take_up(&mut self, memory: &mut Vec<Column>, solid: &Particles, step: u64) {
+        if let (Some(stress), Some(keys)) = (memory.pop(), memory.pop()) {
+            (self.keys, self.stress) = (keys, stress);
+        } else {
+            self.keys.resize_to(0);
+            self.stress.resize_to(0);
+        }
+        let followed = self.known.is_some_and(|(count, after)| {
+            count == solid.len() && after + 1 == step && self.keys.len() == self.blocks.len()
+        });
+        if !followed {
+            self.rebuild(solid);
+        }
+    }
+
+    /// Puts its columns back.
+    pub fn put_back(&mut self, memory: &mut Vec<Column>, solid: usize, step: u64) {
+        self.known = Some((solid, step));
+        for column in [&mut self.keys, &mut self.stress] {
+            let empty = Column::zeros(column.spec, 0);
+            memory.push(std::mem::replace(column, empty));
+        }
+    }
+
+    fn rebuild(&mut self, solid: &Particles) {
+        self.blocks.clear();
+        for (index, point) in solid.position.iter().enumerate() {
+            let (key, local) = self.place(*point);
+            let block = self.blocks.entry(key).or_default();
+            block.cells |= 1 << local;
+            block.members.push((local as u8, index as u32));
+        }
+        if self.stress.len() != self.keys.len() * BLOCK {
+            self.keys.resize_to(0);
+            self.stress.resize_to(0);
+        }
+        // Blocks keep the order of the memory; one that has nothing solid is forgotten, one that is missing is unloaded.
+        for block in self.blocks.values_mut() {
+            block.slot = usize::MAX;
+        }
+        let mut slot = 0;
+        while slot < self.keys.len() {
+            match self.blocks.get_mut(&self.keys.get::<u64>(slot)) {
+                Some(block) if block.slot == usize::MAX => {
+                    block.slot = slot;
+                    slot += 1;
+                }
+                _ => drop(self.free_slot(slot)),
+            }
+        }
+        let missing = |(key, block): (&u64, &Block)| (block.slot == usize::MAX).then_some(*key);
+        let missing: Vec<u64> = self.blocks.iter().filter_map(missing).collect();
+        for key in missing {
+            let slot = self.new_slot(key);
+            if let Some(block) = self.blocks.get_mut(&key) {
+                block.slot = slot;
+            }
+        }
+    }
+
+    fn place(&self, point: Vec3) -> (u64, usize) {
+        let cell = cell_at(point, self.inverse);
+        (key_of(block_of(cell)), local_of(cell))
+    }
+
+    fn new_slot(&mut self, key: u64) -> usize {
+        let slot = self.keys.len();
+        self.keys.resize_to(slot + 1);
+        self.keys.set(slot, key);
+        self.stress.resize_to((slot + 1) * BLOCK);
+        slot
+    }
+
+    /// Frees a slot; returns the key of the block that took it over, if one did.
+    fn free_slot(&mut self, slot: usize) -> Option<u64> {
+        let last = self.keys.len() - 1;
+        let key = self.keys.get::<u64>(last);
+        self.keys.set(slot, key);
+        let stress = self.stress.entries_mut::<f32>();
+        stress.copy_within(last * BLOCK..(last + 1) * BLOCK, slot * BLOCK);
+        self.keys.resize_to(last);
+        self.stress.resize_to(last * BLOCK);
+        (slot < last).then_some(key)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// The solid cells of a block, a bit each.
+    pub fn cells_of(&self, key: u64) -> u64 {
+        self.blocks.get(&key).map_or(0, |block| block.cells)
+    }
+
+    /// True where a cell is solid.
+    pub fn contains(&self, cell: IVec3) -> bool {
+        self.cells_of(key_of(block_of(cell))) >> local_of(cell) & 1 == 1
+    }
+
+    /// The pressure that a solid cell froze under, for a step of 1 s and in units of the stress.
+    pub fn pressure(&self, key: u64, local: usize) -> f32 {
+        self.blocks.get(&key).map_or(0.0, |block| {
+            self.stress.get::<f32>(block.slot * BLOCK + local * CELL)
+        })
+    }
+
+    /// Keys of the blocks with anything solid, increasing.
+    pub fn keys(&self) -> impl Iterator<Item = u64> {
+        self.blocks.keys().copied()
+    }
+
+    /// How many blocks have anything solid.
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// The particles of some solid cells, in the order of the state.
+    pub fn particles_of(&self, cells: &CellSet) -> Vec<u32> {
+        let mut found = Vec::new();
+        for (key, cells) in cells {
+            if let Some(block) = self.blocks.get(key) {
+                let within = |(local, _): &&(u8, u32)| cells >> local & 1 == 1;
+                found.extend(block.members.iter().filter(within).map(|(_, index)| *index));
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    /// The stresses of some solid cells.
+    pub fn recalled(&self, cells: &CellSet) -> Vec<Recalled<'_>> {
+        let recalled = |(key, cells): (&u64, &u64)| {
+            let slot = self.blocks.get(key)?.slot;
+            Some(Recalled {
+                block: *key,
+                cells: *cells,
+                stress: &self.stress.entries::<f32>()[slot * BLOCK..(slot + 1) * BLOCK],
+            })
+        };
+        cells.iter().filter_map(recalled).collect()
+    }
+
+    /// Moves the particles of solid cells to the liquid; returns how many.
+    pub fn thaw(
+        &mut self,
+        cells: &CellSet,
+        solid: &mut Particles,
+        liquid: &mut Particles,
+    ) -> usize {
+        let gone = self.particles_of(cells);
+        for (key, cells) in cells {
+            self.forget(*key, *cells);
+        }
+        let first = liquid.len();
+        liquid.append(solid, &gone);
+        liquid.extra[PHASE].entries_mut::<u16>()[first..].fill(LIQUID);
+        liquid.extra[REST].entries_mut::<f32>()[first..].fill(0.0);
+        self.close_gaps(&gone, solid);
+        gone.len()
+    }
+
+    fn forget(&mut self, key: u64, cells: u64) {
+        let Some(block) = self.blocks.get_mut(&key) else {
+            return;
+        };
+        block.cells &= !cells;
+        let stays = |(local, _): &(u8, u32)| cells >> local & 1 == 0;
+        block.members.retain(stays);
+        if block.cells == 0 {
+            let slot = block.slot;
+            self.blocks.remove(&key);
+            if let Some(moved) = self
+                .free_slot(slot)
+                .and_then(|key| self.blocks.get_mut(&key))
+            {
+                moved.slot = slot;
+            }
+        }
+    }
+
+    /// Takes the particles at `gone` (increasing) out of those that are solid: the last ones take their places.
+    fn close_gaps(&mut self, gone: &[u32], solid: &mut Particles) {
+        let left = (solid.len() - gone.len()) as u32;
+        let split = gone.partition_point(|index| *index < left);
+        let mut leaving = gone[split..].iter().copied().peekable();
+        let last = left..solid.len() as u32;
+        let stay = last.filter(|index| leaving.next_if_eq(index).is_none());
+        let moves: Vec<(u32, u32)> = stay.zip(gone[..split].iter().copied()).collect();
+        for &(from, to) in &moves {
+            let (key, _) = self.place(solid.position[from as usize]);
+            let members = self.blocks.get_mut(&key).map(|block| &mut block.members);
+            let entry = members.and_then(|m| m.iter_mut().find(|(_, index)| *index == from));
+            if let Some((_, index)) = entry {
+                *index = to;
+            }
+        }
+        solid.copy_entries(&moves);
+        solid.resize(left as usize);
+    }
+
+    /// Makes the flagged particles of the liquid solid, with the stress that `memory` has of their cells; returns how many.
+    pub fn freeze(
+        &mut self,
+        flags: &[bool],
+        solid: &mut Particles,
+        liquid: &mut Particles,
+        memory: &[Column],
+    ) -> usize {
+        let chosen: Vec<u32> = (0..flags.len() as u32)
+            .filter(|i| flags[*i as usize])
+            .collect();
+        if chosen.is_empty() {
+            return 0;
+        }
+        let first = solid.len();
+        solid.append(liquid, &chosen);
+        solid.extra[PHASE].entries_mut::<u16>()[first..].fill(SOLID);
+        for index in first..solid.len() {
+            let (key, local) = self.place(solid.position[index]);
+            self.add(key, local, index as u32, memory);
+        }
+        let keep: Vec<bool> = flags.iter().map(|flag| !flag).collect();
+        liquid.retain(&keep);
+        chosen.len()
+    }
+
+    fn add(&mut self, key: u64, local: usize, index: u32, memory: &[Column]) {
+        if !self.blocks.contains_key(&key) {
+            let slot = self.new_slot(key);
+            let block = Block {
+                slot,
+                ..Default::default()
+            };
+            self.blocks.insert(key, block);
+        }
+        let Some(block) = self.blocks.get_mut(&key) else {
+            return;
+        };
+        if block.cells >> local & 1 == 0 {
+            block.cells |= 1 << local;
+            let stress = stress_of_cell(memory, key, local).unwrap_or([0.0; CELL]);
+            let first = block.slot * BLOCK + local * CELL;
+            self.stress.entries_mut::<f32>()[first..first + CELL].copy_from_slice(&stress);
+        }
+        block.members.push((local as u8, index));
+    }
+}

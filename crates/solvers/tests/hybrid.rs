@@ -1,0 +1,397 @@
+//! Solid, liquid and gas: what they must keep, and what they must save.
+#![allow(clippy::unwrap_used)] // helpers of tests may panic
+
+use barchan_base::column::Column;
+use barchan_sim::run::{Outcome, RecordError, Recorder, Run, StepLine};
+use barchan_sim::scene::{Scene, parse};
+use barchan_sim::solver::Solver;
+use barchan_sim::start::start;
+use barchan_sim::state::State;
+use barchan_solvers::hybrid::{GAS, LIQUID, SOLID};
+use glam::{DVec3, Vec3};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// A scene of `frames` frames of 10 ms with cells of 1 cm.
+fn scene(method: &str, frames: u32, rest: &str) -> Scene {
+    let text = format!(
+        "schema = 1\nframes = {frames}\nfps = 100\n{rest}\n[solver]\nresolution = 0.01\nmethod = {method}\n"
+    );
+    parse(&text, Path::new("test.toml"), &[]).unwrap_or_else(|error| panic!("{:?}", error.problems))
+}
+
+const HYBRID: &str = "\"hybrid\"";
+
+/// A box without friction on a rough floor, x in 0..length, z in 0..width.
+fn tank(length: f64, width: f64) -> String {
+    let wall = |size: [f64; 3], at: [f64; 3]| {
+        format!("[[body]]\nshape = {{ box = {{ size = {size:?}, at = {at:?} }} }}\nfriction = 0\n")
+    };
+    String::from("[[body]]\nshape = \"ground\"\n")
+        + &wall([0.4, 4.0, 4.0], [-0.2, 0.0, 0.0])
+        + &wall([0.4, 4.0, 4.0], [length + 0.2, 0.0, 0.0])
+        + &wall([8.0, 4.0, 0.4], [0.0, 0.0, -0.2])
+        + &wall([8.0, 4.0, 0.4], [0.0, 0.0, width + 0.2])
+}
+
+fn sand(size: [f64; 3]) -> String {
+    let at = size.map(|s| 0.5 * s);
+    format!(
+        "[materials.m]\npreset = \"dry-sand\"\n[[fill]]\nmaterial = \"m\"\nshape = {{ box = {{ size = {size:?}, at = {at:?} }} }}\n"
+    )
+}
+
+/// A bed of sand, 12 by 6 cells and `height` [m] high.
+fn bed(height: f64) -> String {
+    sand([0.12, height, 0.06]) + &tank(0.12, 0.06)
+}
+
+/// A ball of 2 cm that waits above the bed, sinks to `depth` [m] below 6 cm, and leaves again, from `begin` [s] on.
+fn dipping_ball(begin: f64, depth: f64) -> String {
+    let at = |time: f64, y: f64| format!("{{ time = {time}, at = [0.06, {y}, 0.03] }}");
+    format!(
+        "[[body]]\nshape = {{ sphere = {{ radius = 0.01 }} }}\nkeyframes = [{}, {}, {}, {}]\n",
+        at(begin - 1e-3, 0.2),
+        at(begin + 0.3, 0.06 - depth),
+        at(begin + 0.4, 0.06 - depth),
+        at(begin + 0.6, 0.2)
+    )
+}
+
+#[derive(Default)]
+struct Lines(Vec<StepLine>);
+
+impl Recorder for Lines {
+    fn step(&mut self, line: StepLine) -> Result<(), RecordError> {
+        self.0.push(line);
+        Ok(())
+    }
+    fn frame(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
+        Ok(())
+    }
+    fn interrupted(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
+        Ok(())
+    }
+}
+
+struct Lab {
+    scene: Scene,
+    solver: Box<dyn Solver>,
+    state: State,
+    lines: Lines,
+}
+
+impl Lab {
+    fn new(scene: Scene) -> Self {
+        let solver = barchan_solvers::solver(&scene);
+        let state = start(&scene.model, scene.fps, solver.columns()).unwrap();
+        Self {
+            scene,
+            solver,
+            state,
+            lines: Lines::default(),
+        }
+    }
+
+    fn until(&mut self, frame: u32) {
+        let stop = AtomicBool::new(false);
+        let mut run = Run {
+            model: &self.scene.model,
+            solver: &mut *self.solver,
+            coupling: &mut (),
+            max_step: self.scene.max_step,
+            stop: &stop,
+        };
+        let outcome = run.until(frame, &mut self.state, &mut self.lines).unwrap();
+        assert_eq!(outcome, Outcome::Done);
+    }
+
+    fn phases(&self) -> &[u16] {
+        column(&self.state, "phase").entries()
+    }
+
+    fn count(&self, phase: u16) -> usize {
+        self.phases().iter().filter(|p| **p == phase).count()
+    }
+
+    /// Every particle's bits by id, without phase and time of rest.
+    fn bits(&self, phase: u16) -> BTreeMap<u64, Vec<u8>> {
+        let p = &self.state.particles;
+        let columns: Vec<_> = p
+            .raw()
+            .into_iter()
+            .filter(|(spec, _)| !["phase", "rest"].contains(&spec.name))
+            .collect();
+        let of = |i: usize| {
+            let entry = |size: usize, bytes: &[u8]| bytes[i * size..(i + 1) * size].to_vec();
+            let all = columns.iter();
+            all.flat_map(|(spec, bytes)| entry(spec.kind.size(), bytes))
+                .collect()
+        };
+        let chosen = (0..p.len()).filter(|i| self.phases()[*i] == phase);
+        chosen.map(|i| (p.id[i], of(i))).collect()
+    }
+
+    fn ids(&self) -> Vec<u64> {
+        let mut ids = self.state.particles.id.clone();
+        ids.sort_unstable();
+        ids
+    }
+
+    fn mass(&self) -> f64 {
+        let p = &self.state.particles;
+        p.mass.iter().map(|m| f64::from(*m)).sum()
+    }
+
+    fn measure(&self, name: &str) -> Vec<f64> {
+        let lines = self.lines.0.iter();
+        lines.map(|line| line.measures[name]).collect()
+    }
+
+    /// Height of the material over columns of a cell along x, at their middles: the volume in each over its base.
+    fn profile(&self, cells: usize, width: f64) -> Vec<f64> {
+        let mut heights = vec![0.0; cells];
+        let volume = self.scene.model.particle_volume();
+        for position in &self.state.particles.position {
+            let cell = (position.x * 100.0).floor();
+            if (0.0..cells as f32).contains(&cell) {
+                heights[cell as usize] += volume / (0.01 * width);
+            }
+        }
+        heights
+    }
+}
+
+fn column<'a>(state: &'a State, name: &str) -> &'a Column {
+    let mut extra = state.particles.extra.iter();
+    extra.find(|column| column.spec.name == name).unwrap()
+}
+
+#[test]
+fn a_bed_at_rest_turns_solid_and_then_costs_nothing() {
+    let mut lab = Lab::new(scene(HYBRID, 80, &bed(0.06)));
+    lab.until(80);
+    assert_eq!(lab.count(SOLID), lab.state.particles.len());
+    let before = lab.bits(SOLID);
+    lab.scene.frames = 200;
+    lab.until(200);
+    assert_eq!(lab.bits(SOLID), before, "nothing of it changes any more");
+    assert_eq!(lab.measure("liquid").last(), Some(&0.0));
+}
+
+#[test]
+fn the_layer_that_stays_liquid_does_not_depend_on_what_is_below() {
+    let active = |height: f64| {
+        let mut lab = Lab::new(scene("\"hybrid\"\ndepth = 3", 80, &bed(height)));
+        lab.until(80);
+        let p = &lab.state.particles;
+        let solid = (0..p.len()).filter(|i| lab.phases()[*i] == SOLID);
+        let top = solid.map(|i| p.position[i].y).fold(0.0, f32::max);
+        let surface = p.position.iter().map(|p| p.y).fold(0.0, f32::max);
+        assert!(
+            surface - top > 0.02 && surface - top < 0.05,
+            "solid up to {top}, sand up to {surface}"
+        );
+        lab.count(LIQUID)
+    };
+    let (shallow, deep) = (active(0.08), active(0.16));
+    assert!(shallow > 12 * 6 * 3 * 6, "{shallow}");
+    assert!(
+        deep.abs_diff(shallow) * 10 < shallow,
+        "{deep} and {shallow} flow"
+    );
+}
+
+#[test]
+fn the_pressure_at_rest_is_that_of_flip() {
+    let layers = |method: &str| {
+        let mut lab = Lab::new(scene(method, 100, &bed(0.12)));
+        lab.until(100);
+        let p = &lab.state.particles;
+        let pressure = column(&lab.state, "pressure").entries::<f32>();
+        [0.01f32, 0.04, 0.07, 0.1].map(|y| {
+            let inside = (0..p.len()).filter(|i| (p.position[*i].y - y).abs() < 0.01);
+            let found: Vec<f64> = inside.map(|i| f64::from(pressure[i])).collect();
+            found.iter().sum::<f64>() / found.len() as f64
+        })
+    };
+    let (hybrid, flip) = (layers("\"hybrid\"\ndepth = 3"), layers("\"flip\""));
+    for (found, expected) in hybrid.into_iter().zip(flip) {
+        assert!(
+            (found / expected - 1.0).abs() < 0.05,
+            "{found} Pa, flip {expected} Pa"
+        );
+    }
+}
+
+#[test]
+fn a_body_sets_free_what_it_comes_to_and_the_rest_is_left_as_it_is() {
+    let text = bed(0.06) + &dipping_ball(0.8, 0.03);
+    let mut lab = Lab::new(scene("\"hybrid\"\nreach = 1", 160, &text));
+    lab.until(79);
+    assert_eq!(lab.count(SOLID), lab.state.particles.len(), "all solid");
+    let (before, ids, mass) = (lab.bits(SOLID), lab.ids(), lab.mass());
+    lab.until(118);
+    assert!(lab.count(LIQUID) > 300, "{} flow", lab.count(LIQUID));
+    let still: Vec<(u64, Vec<u8>)> = lab.bits(SOLID).into_iter().collect();
+    assert!(still.len() > 300, "{} are solid", still.len());
+    for (id, bits) in still {
+        assert_eq!(before[&id], bits, "particle {id} is not as it was");
+    }
+    // The ball has made room for itself.
+    let center = Vec3::new(0.06, 0.03, 0.03);
+    let nearest = lab.state.particles.position.iter();
+    let nearest = nearest.map(|p| p.distance(center)).fold(1.0, f32::min);
+    assert!(nearest > 0.009, "sand at {nearest} m from its centre");
+    lab.until(160);
+    assert_eq!(lab.ids(), ids);
+    assert!((lab.mass() / mass - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn what_thaws_comes_back_to_the_bit() {
+    let mut lab = Lab::new(scene(HYBRID, 160, &(bed(0.06) + &dipping_ball(0.8, 0.03))));
+    lab.until(79);
+    let before = lab.bits(SOLID);
+    // One step at a time, until the first particles are set free: they have not moved before.
+    let mut set_free = 0;
+    for frame in 80..130 {
+        let solid: Vec<u64> = lab.bits(SOLID).into_keys().collect();
+        let at: BTreeMap<u64, Vec3> = places(&lab);
+        lab.until(frame);
+        let now = lab.bits(SOLID);
+        for id in solid.iter().filter(|id| !now.contains_key(id)) {
+            let bits = &before[id];
+            let first = lab.state.particles.raw()[0].1.len() / lab.state.particles.len();
+            let y = f32::from_le_bytes(bits[first + 4..first + 8].try_into().unwrap());
+            assert_eq!(y.to_bits(), at[id].y.to_bits());
+            set_free += 1;
+        }
+        if set_free > 0 {
+            return;
+        }
+    }
+    panic!("nothing thawed");
+}
+
+fn places(lab: &Lab) -> BTreeMap<u64, Vec3> {
+    let p = &lab.state.particles;
+    p.id.iter()
+        .copied()
+        .zip(p.position.iter().copied())
+        .collect()
+}
+
+#[test]
+fn phase_changes_make_no_energy() {
+    let text = bed(0.06) + &dipping_ball(0.8, 0.02);
+    let mut lab = Lab::new(scene(HYBRID, 300, &text));
+    lab.until(300);
+    let energy: Vec<f64> = lab.lines.0.iter().map(|line| line.kinetic_energy).collect();
+    let time: Vec<f64> = lab.lines.0.iter().map(|line| line.time).collect();
+    let (thawed, froze) = (lab.measure("thawed"), lab.measure("froze"));
+    assert!(thawed.iter().sum::<f64>() > 500.0 && froze.iter().sum::<f64>() > 3000.0);
+    // The energy that 1 % of the sand would have at √(g Δx): what flow at the scale of a cell has.
+    let scale = 0.5 * 0.01 * lab.mass() * 9.81 * 0.01;
+    for i in 1..energy.len() {
+        // Before the ball is there, and when it is gone, nothing but the sand itself could make energy.
+        if (0.45..0.8).contains(&time[i]) || time[i] > 1.6 {
+            let rise = energy[i] - energy[i - 1];
+            assert!(
+                rise < scale,
+                "{rise} J at {} s, {} thawed and {} froze",
+                time[i],
+                thawed[i],
+                froze[i]
+            );
+        }
+    }
+    assert!(energy.last().unwrap() < &(0.1 * scale), "it comes to rest");
+}
+
+#[test]
+fn a_spray_turns_to_gas_and_back_without_a_loss() {
+    let drops = "[[fill]]\nmaterial = \"m\"\nshape = { box = { size = [0.02, 0.02, 0.02], at = [0.06, 0.3, 0.03] } }\nvelocity = [0.3, 0, 0]\n";
+    let rain = "[[emit]]\nmaterial = \"m\"\nshape = { box = { size = [0.1, 0.02, 0.05], at = [0.06, 0.2, 0.03] } }\nrate = \"200 particles/s\"\nuntil = 0.5\n";
+    let mut lab = Lab::new(scene(HYBRID, 150, &(bed(0.04) + drops + rain)));
+    let mut most = 0;
+    for frame in 1..=60 {
+        lab.until(frame);
+        most = most.max(lab.count(GAS));
+    }
+    assert!(most > 10, "{most} grains flew");
+    lab.until(150);
+    let made = lab.state.tally.next_id;
+    assert_eq!(lab.state.tally.quarantined, 0);
+    assert_eq!(lab.ids(), (0..made).collect::<Vec<u64>>());
+    assert_eq!(lab.count(GAS), 0, "all have landed");
+    let deepest = lab.state.particles.position.iter().map(|p| p.y);
+    assert!(deepest.fold(1.0, f32::min) > 0.0);
+}
+
+/// A single grain in the air is gas, and its momentum is that of free flight whatever phase it is in.
+#[test]
+fn a_grain_that_evaporates_keeps_its_momentum() {
+    let text = "[materials.m]\npreset = \"dry-sand\"\n[[fill]]\nmaterial = \"m\"\nshape = { sphere = { radius = 0.004, at = [0, 1, 0] } }\nvelocity = [1, 2, 0.5]\n[[body]]\nshape = \"ground\"\n";
+    let mut lab = Lab::new(scene(HYBRID, 20, text));
+    lab.until(20);
+    assert_eq!(lab.count(GAS), lab.state.particles.len());
+    let p = &lab.state.particles;
+    let each = p.mass.iter().zip(&p.velocity);
+    let momentum: DVec3 = each.map(|(m, v)| v.as_dvec3() * f64::from(*m)).sum();
+    let expected = DVec3::new(1.0, 2.0 - 9.81 * 0.2, 0.5) * lab.mass();
+    assert!(
+        (momentum - expected).length() < 1e-5 * expected.length(),
+        "{momentum} for {expected}"
+    );
+}
+
+fn falling_column() -> String {
+    sand([0.06, 0.12, 0.04]) + &tank(0.3, 0.04)
+}
+
+#[test]
+fn a_collapse_ends_as_it_does_with_flip_alone() {
+    let run = |method: &str| {
+        let mut lab = Lab::new(scene(method, 120, &falling_column()));
+        lab.until(120);
+        lab
+    };
+    let (hybrid, flip) = (run(HYBRID), run("\"flip\""));
+    assert!(hybrid.count(SOLID) * 2 > hybrid.state.particles.len());
+    let (a, b) = (hybrid.profile(30, 0.04), flip.profile(30, 0.04));
+    for (x, (a, b)) in a.iter().zip(&b).enumerate() {
+        assert!((a - b).abs() < 0.01, "at {x} cm: {a} m, flip {b} m");
+    }
+}
+
+#[test]
+fn the_same_bytes_on_any_number_of_threads_and_after_a_resume() {
+    let text = bed(0.05) + &dipping_ball(0.6, 0.03);
+    let all = |lab: &Lab| {
+        let raw = lab.state.particles.raw();
+        let particles = raw.iter().flat_map(|(_, bytes)| bytes.to_vec());
+        let memory = lab.state.memory.iter();
+        let memory = memory.flat_map(|column| column.bytes().to_vec());
+        particles.chain(memory).collect::<Vec<u8>>()
+    };
+    let run = |threads: usize, new_solver_each: u32| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        pool.build().unwrap().install(|| {
+            let mut lab = Lab::new(scene(HYBRID, 120, &text));
+            for frame in 1..=120 {
+                lab.until(frame);
+                if frame % new_solver_each == 0 {
+                    lab.solver = barchan_solvers::solver(&lab.scene);
+                }
+            }
+            assert!(lab.measure("thawed").iter().sum::<f64>() > 0.0);
+            assert!(lab.measure("froze").iter().sum::<f64>() > 0.0);
+            all(&lab)
+        })
+    };
+    let one = run(1, 1000);
+    assert!(one == run(3, 1000), "threads");
+    assert!(one == run(2, 7), "resumed");
+}
