@@ -4,7 +4,6 @@
 mod cases;
 mod lab;
 mod method;
-mod plot;
 mod profile;
 mod record;
 mod report;
@@ -13,7 +12,7 @@ mod table;
 mod trial;
 
 pub use method::{METHODS, Method, method};
-pub use record::{Record, digits};
+pub use record::Record;
 pub use report::page;
 pub use table::{CASES, Case, Size, Wanted};
 pub use trial::Finding;
