@@ -264,6 +264,62 @@ fn bench_prints_json_lines_with_the_headline_last() {
 }
 
 #[test]
+fn benchmarks_are_kept_and_their_history_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let keep = [
+        "bench",
+        "io",
+        "--particles",
+        "2000",
+        "--append",
+        "kept.jsonl",
+        "-o",
+        ".",
+    ];
+    for _ in 0..2 {
+        let bench = run(folder.path(), &keep);
+        assert!(bench.status.success(), "{}", told(&bench));
+        let text = String::from_utf8_lossy(&bench.stdout).into_owned();
+        assert!(text.contains("written at"), "{text}");
+    }
+    let kept = lines(&std::fs::read(folder.path().join("kept.jsonl")).unwrap());
+    assert_eq!(kept.len(), 6);
+    let headline = kept.last().unwrap();
+    assert_eq!(headline["name"], "io");
+    for key in ["time", "threads", "bytes_per_second", "of_possible_bytes"] {
+        assert!(headline[key].as_f64().unwrap() > 0.0, "{key}");
+    }
+    assert!(headline["machine"].as_str().unwrap().contains("cores"));
+    // This folder is not Barchan's source.
+    assert!(headline["commit"].is_null());
+    let history = run(
+        folder.path(),
+        &["bench", "--history", "kept.jsonl", "-o", "report"],
+    );
+    assert!(history.status.success(), "{}", told(&history));
+    let table = String::from_utf8_lossy(&history.stdout).into_owned();
+    assert!(
+        table.contains("io, lz4") && table.contains("2,000 particles") && table.contains(" %"),
+        "{table}"
+    );
+    let page = std::fs::read_to_string(folder.path().join("report/index.html")).unwrap();
+    assert_eq!(page.matches("<svg").count(), 3);
+    // Nothing but what was asked for is left behind.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    let missing = told(&run(folder.path(), &["bench", "--history", "none.jsonl"]));
+    assert!(
+        missing.starts_with("exit code 2") && missing.contains("none.jsonl"),
+        "{missing}"
+    );
+    std::fs::write(folder.path().join("kept.jsonl"), "{}\nnot json\n").unwrap();
+    let hostile = told(&run(folder.path(), &["bench", "--history", "kept.jsonl"]));
+    assert!(
+        hostile.starts_with("exit code 2") && hostile.contains("line 1 of kept.jsonl"),
+        "{hostile}"
+    );
+}
+
+#[test]
 fn the_surface_bench_ends_with_the_default_style() {
     let folder = tempfile::tempdir().unwrap();
     let bench = run(

@@ -277,3 +277,64 @@ fn two_runs_are_compared_on_a_page_of_their_own() {
     let strip = Picture::read(&made.join("strip.png")).unwrap();
     assert_eq!(strip.width, 5 * 96 + 4 * 4);
 }
+
+#[test]
+fn one_scene_is_compared_by_several_methods() {
+    let folder = tempfile::tempdir().unwrap();
+    let scene = common::SCENE
+        .replace("ballistic", "flip")
+        .replace(
+            "resolution = \"4 cm\"",
+            "resolution = \"20 cm\"\ncfl = 0.8\nmax_step = \"10 ms\"",
+        )
+        .replace(
+            "material = \"sand\"",
+            "material = \"sand\"\nseeding = \"jittered\"",
+        );
+    std::fs::write(folder.path().join("drop.toml"), scene).unwrap();
+    let base = [
+        "compare",
+        "drop.toml",
+        "--methods",
+        "flip,sph,dem",
+        "-o",
+        "m",
+    ];
+    let args = [&base[..], &SMALL].concat();
+    let output = run(folder.path(), &args);
+    assert!(output.status.success(), "{}", told(&output));
+    let talk = told(&output);
+    for word in [
+        "solver.cfl is for flip only, and is left out",
+        "solver.resolution is 0.1 m",
+        "fill.0.seeding would lay grains over each other",
+        "solver.max_step is left out",
+    ] {
+        assert!(talk.contains(word), "{word}: {talk}");
+    }
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    for word in ["flip", "sph", "dem", "cost of the run [s]", "run-out [m]"] {
+        assert!(table.contains(word), "{table}");
+    }
+    let page = std::fs::read_to_string(folder.path().join("m/index.html")).unwrap();
+    assert!(page.contains("how thick the material lies") && !page.contains("http"));
+    let strip = Picture::read(&folder.path().join("m/strip.png")).unwrap();
+    assert_eq!(
+        [strip.width, strip.height],
+        [5 * 96 + 4 * 4, 3 * (22 + 54 + 4) - 4]
+    );
+    for method in ["flip", "sph", "dem"] {
+        assert_eq!(
+            common::frames(&folder.path().join("m").join(method)).len(),
+            5
+        );
+    }
+    let wrong = told(&run(
+        folder.path(),
+        &["compare", "drop.toml", "--methods", "flop"],
+    ));
+    assert!(
+        wrong.starts_with("exit code 2") && wrong.contains("did you mean \"flip\""),
+        "{wrong}"
+    );
+}

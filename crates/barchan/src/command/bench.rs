@@ -1,17 +1,19 @@
 //! `barchan bench`: fixed work, measured.
 
+use super::bench_history::history;
+use super::bench_ledger::{Ledger, bytes_of_state};
 use super::machine::peak_memory;
-use super::say::{bytes, grouped, out, talk};
+use super::say::{bytes, grouped, talk};
 use super::{
-    Failure, bench_correction, bench_dem, bench_detail, bench_flip, bench_render, bench_sph,
-    bench_surface, start_threads,
+    Failure, bench_correction, bench_dem, bench_detail, bench_flip, bench_io, bench_render,
+    bench_sph, bench_surface, start_threads,
 };
 use barchan_base::Pose;
 use barchan_base::mesh::{Mesh, load_mesh};
 use barchan_base::sampling::Layout;
 use barchan_base::shape::{MeshShape, Shape};
 use barchan_sim::body::{Body, Form};
-use barchan_sim::model::{Air, Fill, Material, Model};
+use barchan_sim::model::{Air, Fill, Model};
 use barchan_sim::scene::PRESETS;
 use barchan_sim::solver::Solver;
 use barchan_sim::start::start;
@@ -26,13 +28,19 @@ use std::time::Instant;
 #[derive(clap::Args)]
 pub struct BenchArgs {
     /// What to measure
-    #[arg(value_parser = ["ballistic", "correction", "dem", "flip", "sph", "detail", "surface", "render"])]
-    name: String,
+    #[arg(required_unless_present = "history", value_parser = ["ballistic", "correction", "dem", "flip", "sph", "detail", "surface", "render", "io"])]
+    name: Option<String>,
+    /// Show what a file of earlier lines tells; -o DIR makes a page with plots of it
+    #[arg(long, value_name = "FILE", conflicts_with = "name")]
+    history: Option<PathBuf>,
+    /// Keep the lines, with machine, commit and time, at the end of a file [default file: bench.jsonl]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "bench.jsonl")]
+    append: Option<PathBuf>,
     /// Print JSON lines, the last one the headline
     #[arg(long)]
     json: bool,
     /// Particles [default: 10 million; 10,000 and 10 million for correction, 50,000 for dem, 433,479 for flip and surface,
-    /// 100,000 for sph, 4 million for detail, 20 million for render]
+    /// 100,000 for sph, 4 million for detail, 20 million for render, 1 million for io]
     #[arg(long)]
     particles: Option<u64>,
     /// Steps
@@ -41,7 +49,7 @@ pub struct BenchArgs {
     /// Mesh to collide with [default: a knobbly ball of 70,000 triangles]
     #[arg(long, value_name = "FILE")]
     mesh: Option<PathBuf>,
-    /// Folder for the pictures that render makes
+    /// Folder for the pictures that render makes, for the files that io writes, or for the page of --history
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Threads to use [default: all cores]
@@ -67,26 +75,31 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
             "--particles and --steps must be at least 1".into(),
         ));
     }
-    match args.name.as_str() {
-        "correction" => bench_correction::bench(args.particles, args.json),
-        "dem" => bench_dem::bench(
-            args.particles.unwrap_or(bench_dem::GRAINS),
-            args.steps,
-            args.json,
-        ),
-        "flip" => bench_flip::bench(args.particles.unwrap_or(bench_flip::PARTICLES), args.json),
-        "sph" => bench_sph::bench(args.particles.unwrap_or(100_000), args.steps, args.json),
-        "detail" => bench_detail::bench(args.particles.unwrap_or(bench_detail::GRAINS), args.json),
-        "surface" => bench_surface::bench(args.particles.unwrap_or(PAPER_PARTICLES), args.json),
-        "render" => {
-            let grains = args.particles.unwrap_or(bench_render::GRAINS);
-            bench_render::bench(grains, args.json, args.output.as_deref())
-        }
-        _ => ballistic(args, args.particles.unwrap_or(PARTICLES)),
+    if let Some(file) = &args.history {
+        return history(file, args.output.as_deref());
+    }
+    let ledger = Ledger::new(args.json, args.append.clone());
+    measure_all(args, &ledger)?;
+    ledger.close()
+}
+
+fn measure_all(args: &BenchArgs, ledger: &Ledger) -> Result<(), Failure> {
+    let particles = |usual: u64| args.particles.unwrap_or(usual);
+    let folder = args.output.as_deref();
+    match args.name.as_deref().unwrap_or_default() {
+        "correction" => bench_correction::bench(args.particles, ledger),
+        "dem" => bench_dem::bench(particles(bench_dem::GRAINS), args.steps, ledger),
+        "flip" => bench_flip::bench(particles(bench_flip::PARTICLES), ledger),
+        "sph" => bench_sph::bench(particles(100_000), args.steps, ledger),
+        "detail" => bench_detail::bench(particles(bench_detail::GRAINS), ledger),
+        "surface" => bench_surface::bench(particles(PAPER_PARTICLES), ledger),
+        "render" => bench_render::bench(particles(bench_render::GRAINS), ledger, folder),
+        "io" => bench_io::bench(particles(bench_io::PARTICLES), ledger, folder),
+        _ => ballistic(args, particles(PARTICLES), ledger),
     }
 }
 
-fn ballistic(args: &BenchArgs, particles: u64) -> Result<(), Failure> {
+fn ballistic(args: &BenchArgs, particles: u64, ledger: &Ledger) -> Result<(), Failure> {
     let mesh = match &args.mesh {
         Some(path) => load_mesh(path).map_err(Failure::input)?,
         None => knobbly_ball(),
@@ -104,24 +117,22 @@ fn ballistic(args: &BenchArgs, particles: u64) -> Result<(), Failure> {
     };
     // Side figures with a tenth of the work, then the headline.
     let few = (args.steps / 10).max(1);
-    measure(
-        "ballistic, no collider",
-        &model(None, None, particles),
-        few,
-        args.json,
-    )?;
-    measure(
-        "ballistic, mesh, air",
-        &model(Some(&collider), Some(air), particles),
-        few,
-        args.json,
-    )?;
-    measure(
-        "ballistic",
-        &model(Some(&collider), None, particles),
-        args.steps,
-        args.json,
-    )
+    let cases = [
+        ("ballistic, no collider", model(None, None, particles), few),
+        (
+            "ballistic, mesh, air",
+            model(Some(&collider), Some(air), particles),
+            few,
+        ),
+        (
+            "ballistic",
+            model(Some(&collider), None, particles),
+            args.steps,
+        ),
+    ];
+    cases
+        .iter()
+        .try_for_each(|(name, model, steps)| measure(name, model, *steps, ledger))
 }
 
 fn collider(mesh: Mesh) -> Result<Shape, Failure> {
@@ -134,7 +145,6 @@ fn collider(mesh: Mesh) -> Result<Shape, Failure> {
 }
 
 fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
-    let sand = &PRESETS["dry-sand"];
     let cube = Shape::Cuboid {
         half: Vec3::splat(0.5 * EDGE),
     };
@@ -153,18 +163,7 @@ fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
         seed: 1,
         resolution: spacing,
         spacing,
-        materials: vec![Material {
-            name: "sand".into(),
-            density: sand.density.value.si,
-            grain_density: sand.grain_density.value.si,
-            grain_size: sand.grain_size.value.si,
-            friction_angle: sand.friction_angle.value.si,
-            cohesion: 0.0,
-            wet_cohesion: 0.0,
-            wet_viscosity: 0.0,
-            restitution: sand.restitution.value.si,
-            color: [0.5; 3],
-        }],
+        materials: vec![PRESETS["dry-sand"].material("sand")],
         grains: vec![],
         fills: vec![Fill {
             material: 0,
@@ -180,7 +179,7 @@ fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
     }
 }
 
-fn measure(name: &str, model: &Model, steps: u32, as_json: bool) -> Result<(), Failure> {
+fn measure(name: &str, model: &Model, steps: u32, ledger: &Ledger) -> Result<(), Failure> {
     let mut state = start(model, FPS, &[]).map_err(Failure::input)?;
     let mut solver: Box<dyn Solver> = Box::new(barchan_solvers::ballistic::Ballistic::default());
     take_step(&mut *solver, model, &mut state)?; // warm up
@@ -194,22 +193,20 @@ fn measure(name: &str, model: &Model, steps: u32, as_json: bool) -> Result<(), F
     let rate = particles as f64 * f64::from(steps) / seconds;
     let per_frame = seconds / f64::from(steps) / STEP / FPS;
     let memory = peak_memory().unwrap_or(0.0) / particles as f64;
-    if as_json {
-        let line = json!({
-            "name": name, "particles": particles, "threads": rayon::current_num_threads(), "steps": steps,
-            "particle_steps_per_second": rate, "seconds_per_frame": per_frame, "bytes_per_particle": memory,
-            "contacts": contacts,
-        });
-        out(&line.to_string());
-    } else {
-        out(&format!(
+    let line = json!({
+        "name": name, "particles": particles, "steps": steps,
+        "particle_steps_per_second": rate, "seconds_per_frame": per_frame, "bytes_per_particle": memory,
+        "contacts": contacts, "of_possible_bytes": ledger.of_possible_bytes(bytes_of_state(&state.particles), rate),
+    });
+    ledger.tell(line, || {
+        format!(
             "{name:24} {} particles  {} particle-steps/s  {per_frame:.3} s a frame  {} a particle at most  {} contacts",
             grouped(particles as f64),
             grouped(rate),
             bytes(memory),
             grouped(contacts)
-        ));
-    }
+        )
+    });
     Ok(())
 }
 

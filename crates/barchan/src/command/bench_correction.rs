@@ -1,8 +1,9 @@
 //! `barchan bench correction`: a volume of 1000³ cells, whose surface of a million faces is meshed and whose grains are spread.
 
 use super::Failure;
+use super::bench_ledger::Ledger;
 use super::machine::peak_memory;
-use super::say::{grouped, out};
+use super::say::grouped;
 use barchan_base::random::Random;
 use barchan_base::spread::{Bound, Faces, Lattice, Net, STEEPEST, Settings, spread};
 use glam::{IVec3, Vec2, Vec3};
@@ -20,7 +21,7 @@ const PER_FACE: f32 = 20.0;
 const UNEVEN: f32 = 0.8;
 
 /// Runs `bench correction`; the headline, 10 million grains, comes last.
-pub fn bench(particles: Option<u64>, as_json: bool) -> Result<(), Failure> {
+pub fn bench(particles: Option<u64>, ledger: &Ledger) -> Result<(), Failure> {
     let heights = heights();
     let all: Vec<(&str, u64, bool)> = match particles {
         Some(count) => vec![("clusters", count, true), ("random", count, false)],
@@ -37,26 +38,24 @@ pub fn bench(particles: Option<u64>, as_json: bool) -> Result<(), Failure> {
         };
         let report = spread(&faces, &mut grains, &settings).map_err(Failure::run)?;
         let seconds = began.elapsed().as_secs_f64();
-        if as_json {
-            let line = json!({
-                "name": format!("correction, {name}"), "faces": faces.len(), "grains": count,
-                "threads": rayon::current_num_threads(), "seconds": seconds, "mesh_seconds": meshed,
-                "passes": report.passes, "iterations": report.iterations, "moved": report.moved,
-                "most_before": report.before.most, "most_after": report.after.most,
-                "excess_before": report.before.excess, "excess_after": report.after.excess,
-                "peak_memory_bytes": peak_memory().unwrap_or(0.0),
-            });
-            out(&line.to_string());
-        } else {
-            out(&format!(
+        let line = json!({
+            "name": format!("correction, {name}"), "faces": faces.len(), "grains": count,
+            "seconds": seconds, "mesh_seconds": meshed,
+            "passes": report.passes, "iterations": report.iterations, "moved": report.moved,
+            "most_before": report.before.most, "most_after": report.after.most,
+            "excess_before": report.before.excess, "excess_after": report.after.excess,
+            "peak_memory_bytes": peak_memory().unwrap_or(0.0),
+        });
+        ledger.tell(line, || {
+            format!(
                 "{name:10} {} grains on {} faces  {seconds:.2} s ({meshed:.2} s the mesh)  {} passes  {:.2} to {:.2} times the bound",
                 grouped(count as f64),
                 grouped(faces.len() as f64),
                 report.passes,
                 report.before.most,
                 report.after.most
-            ));
-        }
+            )
+        });
     }
     Ok(())
 }

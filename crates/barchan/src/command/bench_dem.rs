@@ -1,8 +1,9 @@
 //! `barchan bench dem`: grains that settle in a box, balls and composites.
 
 use super::Failure;
+use super::bench_ledger::{Ledger, bytes_of_state};
 use super::machine::{peak_memory, processor_time};
-use super::say::{bytes, grouped, out};
+use super::say::{bytes, grouped};
 use barchan_base::Pose;
 use barchan_base::sampling::Layout;
 use barchan_base::shape::Shape;
@@ -34,6 +35,7 @@ struct Figures {
     name: &'static str,
     grains: usize,
     balls: usize,
+    bytes_of_state: f64,
     steps: u32,
     seconds: f64,
     /// Time that all threads worked [s]: what counts on a busy machine.
@@ -43,19 +45,19 @@ struct Figures {
 }
 
 /// Runs `bench dem`.
-pub fn bench(grains: u64, steps: u32, as_json: bool) -> Result<(), Failure> {
+pub fn bench(grains: u64, steps: u32, ledger: &Ledger) -> Result<(), Failure> {
     let before = peak_memory().unwrap_or(0.0);
-    settling("dem, a fifth", "ball", (grains / 5).max(1000), steps)?.tell(None, as_json);
+    settling("dem, a fifth", "ball", (grains / 5).max(1000), steps)?.tell(None, ledger);
     settling(
         "dem, tetrahedra",
         "tetrahedron",
         (grains / 4).max(1000),
         steps,
     )?
-    .tell(None, as_json);
+    .tell(None, ledger);
     let headline = settling("dem", "ball", grains, steps)?;
     let memory = (peak_memory().unwrap_or(0.0) - before) / headline.grains as f64;
-    headline.tell(Some(memory), as_json);
+    headline.tell(Some(memory), ledger);
     Ok(())
 }
 
@@ -83,6 +85,7 @@ fn settling(name: &'static str, shape: &str, grains: u64, steps: u32) -> Result<
         name,
         grains,
         balls: grains * model.grains[0].shape.balls().len(),
+        bytes_of_state: bytes_of_state(&state.particles),
         steps,
         seconds,
         work,
@@ -110,7 +113,6 @@ fn take_step(
 
 /// A cube of grains on the floor of a box as wide as it.
 fn model(shape: &str, grains: u64) -> Model {
-    let sand = &PRESETS["dry-sand"];
     let shape = NAMED.iter().find(|(name, _)| *name == shape);
     let grain = Grain {
         shape: shape.map_or(NAMED[0].1.clone(), |(_, shape)| shape.clone()),
@@ -124,16 +126,10 @@ fn model(shape: &str, grains: u64) -> Model {
     let mut model = Model::empty();
     (model.resolution, model.spacing) = (SIZE as f32, spacing);
     model.materials.push(Material {
-        name: "glass".into(),
-        density: sand.density.value.si,
         grain_density: 2500.0,
         grain_size: SIZE,
-        friction_angle: sand.friction_angle.value.si,
-        cohesion: 0.0,
-        wet_cohesion: 0.0,
-        wet_viscosity: 0.0,
         restitution: 0.5,
-        color: [0.5; 3],
+        ..PRESETS["dry-sand"].material("glass")
     });
     model.grains.push(grain);
     model.fills.push(Fill {
@@ -159,32 +155,31 @@ fn model(shape: &str, grains: u64) -> Model {
 }
 
 impl Figures {
-    fn tell(&self, memory: Option<f64>, as_json: bool) {
+    fn tell(&self, memory: Option<f64>, ledger: &Ledger) {
         let rate = self.grains as f64 * f64::from(self.steps) / self.seconds;
         let balls = self.balls as f64 * f64::from(self.steps) / self.seconds;
-        if as_json {
-            let mut line = json!({
-                "name": self.name, "particles": self.grains, "threads": rayon::current_num_threads(),
-                "steps": self.steps, "particle_steps_per_second": rate, "sphere_steps_per_second": balls,
-                "particle_steps_per_processor_second": self.grains as f64 * f64::from(self.steps) / self.work,
-                "contacts": self.contacts, "searches": self.searches,
-            });
-            if let Some(memory) = memory {
-                line["bytes_per_particle"] = memory.into();
-            }
-            out(&line.to_string());
-            return;
+        let mut line = json!({
+            "name": self.name, "particles": self.grains,
+            "steps": self.steps, "particle_steps_per_second": rate, "sphere_steps_per_second": balls,
+            "particle_steps_per_processor_second": self.grains as f64 * f64::from(self.steps) / self.work,
+            "contacts": self.contacts, "searches": self.searches,
+            "of_possible_bytes": ledger.of_possible_bytes(self.bytes_of_state, rate),
+        });
+        if let Some(memory) = memory {
+            line["bytes_per_particle"] = memory.into();
         }
         let memory = memory.map_or(String::new(), |memory| {
             format!("  {} a grain at most", bytes(memory))
         });
-        out(&format!(
-            "{:24} {} grains  {} grain-steps/s  {} sphere-steps/s  {} contacts{memory}",
-            self.name,
-            grouped(self.grains as f64),
-            grouped(rate),
-            grouped(balls),
-            grouped(self.contacts)
-        ));
+        ledger.tell(line, || {
+            format!(
+                "{:24} {} grains  {} grain-steps/s  {} sphere-steps/s  {} contacts{memory}",
+                self.name,
+                grouped(self.grains as f64),
+                grouped(rate),
+                grouped(balls),
+                grouped(self.contacts)
+            )
+        });
     }
 }

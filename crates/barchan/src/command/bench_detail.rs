@@ -1,8 +1,9 @@
 //! `barchan bench detail`: grains over a bed that turns and shears, in frames of two steps, as Ihmsen et al. (2013) had them.
 
 use super::Failure;
+use super::bench_ledger::Ledger;
 use super::machine::peak_memory;
-use super::say::{bytes, grouped, out};
+use super::say::{bytes, grouped};
 use barchan_base::random::Random;
 use barchan_base::shape::Shape;
 use barchan_out::detail::{Advancer, Guides, Interval, Rule, Sampling, Settings, sample};
@@ -29,7 +30,7 @@ const RADIUS: f32 = 0.02;
 const FLAT: f32 = 0.2;
 
 /// Runs `bench detail`; the headline, the default rule, comes last.
-pub fn bench(grains: u64, as_json: bool) -> Result<(), Failure> {
+pub fn bench(grains: u64, ledger: &Ledger) -> Result<(), Failure> {
     let model = Model {
         bodies: vec![Body {
             name: "ground".into(),
@@ -61,9 +62,9 @@ pub fn bench(grains: u64, as_json: bool) -> Result<(), Failure> {
         ..plain.clone()
     };
     let particles = bed((grains / u64::from(PER_PARTICLE)).max(8));
-    measure("detail, alduan", &model, alduan, &particles, as_json)?;
-    measure("detail, as published", &model, plain, &particles, as_json)?;
-    measure("detail", &model, held, &particles, as_json)
+    measure("detail, alduan", &model, alduan, &particles, ledger)?;
+    measure("detail, as published", &model, plain, &particles, ledger)?;
+    measure("detail", &model, held, &particles, ledger)
 }
 
 /// Jittered particles in a flat box on the ground.
@@ -105,7 +106,7 @@ fn measure(
     model: &Model,
     settings: Settings,
     particles: &Particles,
-    as_json: bool,
+    ledger: &Ledger,
 ) -> Result<(), Failure> {
     let mut solids = Solids::default();
     solids.place(model, 0.0, 0.0).map_err(Failure::run)?;
@@ -133,19 +134,17 @@ fn measure(
         before = after;
     }
     let memory = peak_memory().unwrap_or(0.0);
-    if as_json {
-        let line = json!({
-            "name": name, "grains": grains.len(), "particles": particles.len(), "threads": rayon::current_num_threads(),
-            "grain_steps_per_second": rate, "seconds_per_frame": seconds, "peak_memory_bytes": memory,
-        });
-        out(&line.to_string());
-    } else {
-        out(&format!(
+    let line = json!({
+        "name": name, "grains": grains.len(), "particles": particles.len(),
+        "grain_steps_per_second": rate, "seconds_per_frame": seconds, "peak_memory_bytes": memory,
+    });
+    ledger.tell(line, || {
+        format!(
             "{name:24} {} grains  {} grain-steps/s  {seconds:.3} s a frame  {} at most",
             grouped(grains.len() as f64),
             grouped(rate),
             bytes(memory)
-        ));
-    }
+        )
+    });
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! `barchan bench flip`: the collapsing columns of Zhu & Bridson (2005), whole steps, each kind of solve in turn.
 
 use super::Failure;
-use super::machine::{Possible, peak_memory, possible};
-use super::say::{bytes, grouped, out};
+use super::bench_ledger::{Ledger, bytes_of_state};
+use super::machine::peak_memory;
+use super::say::{bytes, grouped};
 use barchan_sim::coupling::coupling;
 use barchan_sim::run::{RecordError, Recorder, Run, StepLine};
 use barchan_sim::scene;
@@ -23,15 +24,14 @@ pub const PARTICLES: u64 = 433_479;
 const FRAMES: u32 = 12;
 
 /// Runs `bench flip`; the headline, implicit friction, comes last.
-pub fn bench(particles: u64, as_json: bool) -> Result<(), Failure> {
+pub fn bench(particles: u64, ledger: &Ledger) -> Result<(), Failure> {
     let cases = [
         ("flip, water", WATER, "implicit"),
         ("flip, zhu-bridson", SAND, "zhu-bridson"),
         ("flip", SAND, "implicit"),
     ];
-    let possible = possible();
     for (name, text, friction) in cases {
-        measure(name, (text, friction), particles, possible, as_json)?;
+        measure(name, (text, friction), particles, ledger)?;
     }
     Ok(())
 }
@@ -65,8 +65,7 @@ fn measure(
     name: &str,
     (text, friction): (&str, &str),
     particles: u64,
-    possible: Possible,
-    as_json: bool,
+    ledger: &Ledger,
 ) -> Result<(), Failure> {
     let plain = scene::parse(text, Path::new("bench.toml"), &[]).map_err(Failure::input)?;
     let finer = (PARTICLES as f64 / particles as f64).cbrt();
@@ -105,11 +104,12 @@ fn measure(
         name,
         mends: friction != "zhu-bridson",
         particles: state.particles.len() as f64,
+        bytes_of_state: bytes_of_state(&state.particles),
         seconds,
         spent: std::array::from_fn(|phase| after[phase] - before[phase]),
         counter,
     };
-    measured.tell(possible, as_json);
+    measured.tell(ledger);
     Ok(())
 }
 
@@ -119,6 +119,7 @@ struct Measured<'a> {
     /// False where densities are left as they are: only zeros are written then.
     mends: bool,
     particles: f64,
+    bytes_of_state: f64,
     seconds: f64,
     spent: [f64; PHASES.len()],
     counter: Counter,
@@ -145,7 +146,8 @@ impl Measured<'_> {
         ]
     }
 
-    fn tell(&self, possible: Possible, as_json: bool) {
+    fn tell(&self, ledger: &Ledger) {
+        let possible = ledger.possible();
         let steps = self.counter.particle_steps;
         let rate = steps / self.seconds;
         let frame = self.seconds / f64::from(FRAMES);
@@ -160,35 +162,30 @@ impl Measured<'_> {
                 flops: flops * steps / spent / possible.flops_per_second,
             })
             .collect();
-        if as_json {
-            let line = json!({
-                "name": self.name, "particles": self.particles, "threads": rayon::current_num_threads(),
-                "particle_steps_per_second": rate, "seconds_per_frame": frame, "steps": self.counter.steps,
-                "sweeps_per_step": sweeps, "peak_memory_bytes": memory,
-                "peak_bytes_per_particle": memory / self.particles,
-                "possible_bytes_per_second": possible.bytes_per_second,
-                "possible_flops_per_second": possible.flops_per_second,
-                "phases": phases.iter().map(Phase::json).collect::<Vec<_>>(),
-            });
-            return out(&line.to_string());
-        }
-        out(&format!(
-            "{:20} {} particles  {} particle-steps a second  {frame:.2} s a frame  {} steps  {} a particle at most",
-            self.name,
-            grouped(self.particles),
-            grouped(rate),
-            self.counter.steps,
-            bytes(memory / self.particles),
-        ));
-        for phase in phases {
-            out(&format!(
-                "  {:14} {:7.1} ns a particle-step  {:5.1} % of the bytes and {:5.1} % of the flops possible",
-                phase.name,
-                phase.nanoseconds,
-                100.0 * phase.bandwidth,
-                100.0 * phase.flops
-            ));
-        }
+        let line = json!({
+            "name": self.name, "particles": self.particles,
+            "particle_steps_per_second": rate, "seconds_per_frame": frame, "steps": self.counter.steps,
+            "sweeps_per_step": sweeps, "peak_memory_bytes": memory,
+            "peak_bytes_per_particle": memory / self.particles,
+            "possible_bytes_per_second": possible.bytes_per_second,
+            "possible_flops_per_second": possible.flops_per_second,
+            "of_possible_bytes": ledger.of_possible_bytes(self.bytes_of_state, rate),
+            "phases": phases.iter().map(Phase::json).collect::<Vec<_>>(),
+        });
+        let whole = || {
+            format!(
+                "{:20} {} particles  {} particle-steps a second  {frame:.2} s a frame  {} steps  {} a particle at most",
+                self.name,
+                grouped(self.particles),
+                grouped(rate),
+                self.counter.steps,
+                bytes(memory / self.particles),
+            )
+        };
+        ledger.tell(line, || {
+            let parts: Vec<String> = phases.iter().map(Phase::text).collect();
+            format!("{}\n{}", whole(), parts.join("\n"))
+        });
     }
 }
 
@@ -201,6 +198,16 @@ struct Phase {
 }
 
 impl Phase {
+    fn text(&self) -> String {
+        format!(
+            "  {:14} {:7.1} ns a particle-step  {:5.1} % of the bytes and {:5.1} % of the flops possible",
+            self.name,
+            self.nanoseconds,
+            100.0 * self.bandwidth,
+            100.0 * self.flops
+        )
+    }
+
     fn json(&self) -> serde_json::Value {
         json!({
             "name": self.name, "nanoseconds_per_particle_step": self.nanoseconds,

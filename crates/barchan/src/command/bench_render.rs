@@ -1,14 +1,15 @@
 //! `barchan bench render`: a heap of grains, and a surface of triangles.
 
 use super::Failure;
+use super::bench_ledger::Ledger;
 use super::machine::peak_memory;
-use super::say::{bytes, grouped, out};
+use super::say::{bytes, grouped};
 use barchan_base::random::Random;
 use barchan_base::shape::Shape;
 use barchan_out::render::{Picture, still};
 use barchan_out::surface::SurfaceMesh;
 use barchan_sim::body::{Body, Form};
-use barchan_sim::model::{Material, Model};
+use barchan_sim::model::Model;
 use barchan_sim::scene::{PRESETS, Render};
 use barchan_sim::state::Particles;
 use glam::Vec3;
@@ -29,7 +30,7 @@ const EDGE: f32 = 2.0;
 const SIDE: u32 = 448;
 
 /// Runs the benchmark; pictures go to `folder` if one is given.
-pub fn bench(grains: u64, as_json: bool, folder: Option<&Path>) -> Result<(), Failure> {
+pub fn bench(grains: u64, ledger: &Ledger, folder: Option<&Path>) -> Result<(), Failure> {
     let model = model();
     let settings = Render {
         size: [1280, 720],
@@ -45,7 +46,7 @@ pub fn bench(grains: u64, as_json: bool, folder: Option<&Path>) -> Result<(), Fa
         ("triangles", triangles),
         &settings,
         shown.0,
-        as_json,
+        ledger,
     );
     keep(folder, "surface.png", &shown.1)?;
     let heap = heap(grains);
@@ -60,7 +61,7 @@ pub fn bench(grains: u64, as_json: bool, folder: Option<&Path>) -> Result<(), Fa
         ("grains", heap.len()),
         &settings,
         shown.0,
-        as_json,
+        ledger,
     );
     keep(folder, "grains.png", &shown.1)
 }
@@ -73,24 +74,28 @@ fn measure(take: impl FnOnce() -> Taken) -> Result<(f64, Picture), Failure> {
     Ok((began.elapsed().as_secs_f64(), shot.picture))
 }
 
-fn tell(name: &str, (what, count): (&str, usize), settings: &Render, seconds: f64, as_json: bool) {
+fn tell(
+    name: &str,
+    (what, count): (&str, usize),
+    settings: &Render,
+    seconds: f64,
+    ledger: &Ledger,
+) {
     let [width, height] = settings.size;
     let memory = peak_memory().unwrap_or(0.0);
-    if as_json {
-        let mut line = json!({
-            "name": name, "width": width, "height": height, "samples": settings.samples,
-            "threads": rayon::current_num_threads(), "seconds": seconds, "peak_bytes": memory,
-        });
-        line[what] = count.into();
-        out(&line.to_string());
-    } else {
-        out(&format!(
+    let mut line = json!({
+        "name": name, "width": width, "height": height, "samples": settings.samples,
+        "seconds": seconds, "peak_bytes": memory,
+    });
+    line[what] = count.into();
+    ledger.tell(line, || {
+        format!(
             "{name:16} {} {what}  {width}x{height}, {} rays a pixel  {seconds:.2} s  {} at most",
             grouped(count as f64),
             settings.samples,
             bytes(memory)
-        ));
-    }
+        )
+    });
 }
 
 fn keep(folder: Option<&Path>, name: &str, picture: &Picture) -> Result<(), Failure> {
@@ -103,25 +108,13 @@ fn keep(folder: Option<&Path>, name: &str, picture: &Picture) -> Result<(), Fail
 }
 
 fn model() -> Model {
-    let sand = &PRESETS["dry-sand"];
     Model {
         up: Vec3::Y,
         gravity: Vec3::new(0.0, -9.81, 0.0),
         seed: 0,
         resolution: 0.01,
         spacing: 0.01,
-        materials: vec![Material {
-            name: "sand".into(),
-            density: sand.density.value.si,
-            grain_density: sand.grain_density.value.si,
-            grain_size: sand.grain_size.value.si,
-            friction_angle: sand.friction_angle.value.si,
-            cohesion: 0.0,
-            wet_cohesion: 0.0,
-            wet_viscosity: 0.0,
-            restitution: sand.restitution.value.si,
-            color: [0.76, 0.62, 0.42],
-        }],
+        materials: vec![PRESETS["dry-sand"].material("sand")],
         grains: vec![],
         fills: vec![],
         emitters: vec![],

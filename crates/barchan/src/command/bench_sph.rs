@@ -1,13 +1,14 @@
 //! `barchan bench sph`: a block of sand that collapses, and the same sand asleep.
 
 use super::Failure;
+use super::bench_ledger::{Ledger, bytes_of_state};
 use super::machine::peak_memory;
-use super::say::{bytes, grouped, out};
+use super::say::{bytes, grouped};
 use barchan_base::Pose;
 use barchan_base::sampling::Layout;
 use barchan_base::shape::Shape;
 use barchan_sim::body::{Body, Form};
-use barchan_sim::model::{Fill, Material, Model};
+use barchan_sim::model::{Fill, Model};
 use barchan_sim::scene::{PRESETS, SphSettings};
 use barchan_sim::solver::Solver;
 use barchan_sim::start::start;
@@ -30,12 +31,13 @@ const WARM_UP: u32 = 20;
 struct Figures {
     name: &'static str,
     particles: usize,
+    bytes_of_state: f64,
     steps: u32,
     seconds: f64,
 }
 
 /// Runs `bench sph`.
-pub fn bench(particles: u64, steps: u32, as_json: bool) -> Result<(), Failure> {
+pub fn bench(particles: u64, steps: u32, ledger: &Ledger) -> Result<(), Failure> {
     let before = peak_memory().unwrap_or(0.0);
     let three = SphSettings {
         iterations: 3,
@@ -43,12 +45,12 @@ pub fn bench(particles: u64, steps: u32, as_json: bool) -> Result<(), Failure> {
     };
     let few = (steps / 4).max(1);
     let small = (particles / 10).max(1000);
-    moving("sph, a tenth", three, small, few)?.tell(None, as_json);
-    moving("sph, 6 sweeps", SphSettings::default(), small, few)?.tell(None, as_json);
-    asleep(small, few)?.tell(None, as_json);
+    moving("sph, a tenth", three, small, few)?.tell(None, ledger);
+    moving("sph, 6 sweeps", SphSettings::default(), small, few)?.tell(None, ledger);
+    asleep(small, few)?.tell(None, ledger);
     let headline = moving("sph", three, particles, steps)?;
     let memory = (peak_memory().unwrap_or(0.0) - before) / headline.particles as f64;
-    headline.tell(Some(memory), as_json);
+    headline.tell(Some(memory), ledger);
     Ok(())
 }
 
@@ -67,6 +69,7 @@ fn moving(
     Ok(Figures {
         name,
         particles: state.particles.len(),
+        bytes_of_state: bytes_of_state(&state.particles),
         steps,
         seconds: began.elapsed().as_secs_f64(),
     })
@@ -86,6 +89,7 @@ fn asleep(particles: u64, steps: u32) -> Result<Figures, Failure> {
     Ok(Figures {
         name: "sph, asleep",
         particles: state.particles.len(),
+        bytes_of_state: bytes_of_state(&state.particles),
         steps,
         seconds: began.elapsed().as_secs_f64(),
     })
@@ -111,25 +115,13 @@ fn take_steps(
 
 /// A block twice as wide as high on the ground.
 fn model(particles: u64) -> Model {
-    let sand = &PRESETS["dry-sand"];
     let height = SPACING * (particles as f32 / 4.0).cbrt();
     let half = Vec3::new(height, 0.5 * height, height);
     let block = Shape::Cuboid { half }.placed(Pose::new(Vec3::Y * half.y, Quat::IDENTITY), 1.0);
     let mut model = Model::empty();
     model.resolution = SPACING;
     model.spacing = SPACING;
-    model.materials.push(Material {
-        name: "sand".into(),
-        density: sand.density.value.si,
-        grain_density: sand.grain_density.value.si,
-        grain_size: sand.grain_size.value.si,
-        friction_angle: sand.friction_angle.value.si,
-        cohesion: 0.0,
-        wet_cohesion: 0.0,
-        wet_viscosity: 0.0,
-        restitution: sand.restitution.value.si,
-        color: [0.5; 3],
-    });
+    model.materials.push(PRESETS["dry-sand"].material("sand"));
     model.fills.push(Fill {
         material: 0,
         shape: block,
@@ -146,28 +138,27 @@ fn model(particles: u64) -> Model {
 }
 
 impl Figures {
-    fn tell(&self, memory: Option<f64>, as_json: bool) {
+    fn tell(&self, memory: Option<f64>, ledger: &Ledger) {
         let rate = self.particles as f64 * f64::from(self.steps) / self.seconds;
         let per_frame = self.seconds / f64::from(self.steps) / STEP / FPS;
-        if as_json {
-            let mut line = json!({
-                "name": self.name, "particles": self.particles, "threads": rayon::current_num_threads(),
-                "steps": self.steps, "particle_steps_per_second": rate, "seconds_per_frame": per_frame,
-            });
-            if let Some(memory) = memory {
-                line["bytes_per_particle"] = memory.into();
-            }
-            out(&line.to_string());
-            return;
+        let mut line = json!({
+            "name": self.name, "particles": self.particles,
+            "steps": self.steps, "particle_steps_per_second": rate, "seconds_per_frame": per_frame,
+            "of_possible_bytes": ledger.of_possible_bytes(self.bytes_of_state, rate),
+        });
+        if let Some(memory) = memory {
+            line["bytes_per_particle"] = memory.into();
         }
         let memory = memory.map_or(String::new(), |memory| {
             format!("  {} a particle at most", bytes(memory))
         });
-        out(&format!(
-            "{:24} {} particles  {} particle-steps/s  {per_frame:.3} s a frame{memory}",
-            self.name,
-            grouped(self.particles as f64),
-            grouped(rate)
-        ));
+        ledger.tell(line, || {
+            format!(
+                "{:24} {} particles  {} particle-steps/s  {per_frame:.3} s a frame{memory}",
+                self.name,
+                grouped(self.particles as f64),
+                grouped(rate)
+            )
+        });
     }
 }

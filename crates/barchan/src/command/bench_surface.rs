@@ -1,8 +1,9 @@
 //! `barchan bench surface`: the column of Zhu & Bridson (2005) wrapped in a surface, each style in turn.
 
 use super::Failure;
+use super::bench_ledger::Ledger;
 use super::machine::peak_memory;
-use super::say::{bytes, grouped, out};
+use super::say::{bytes, grouped};
 use barchan_base::random::Random;
 use barchan_out::surface::{Points, Settings, Style, build};
 use glam::Vec3;
@@ -18,7 +19,7 @@ const PER_CELL: f64 = 8.0;
 const SURFACE_GRID: f64 = 250.0;
 
 /// Runs `bench surface`; the headline, the default style, comes last.
-pub fn bench(particles: u64, as_json: bool) -> Result<(), Failure> {
+pub fn bench(particles: u64, ledger: &Ledger) -> Result<(), Failure> {
     let positions = column(particles);
     // A cell of the simulation is the unit of length.
     let radii = vec![0.5 / PER_CELL.cbrt() as f32; positions.len()];
@@ -38,7 +39,7 @@ pub fn bench(particles: u64, as_json: bool) -> Result<(), Failure> {
         (Style::ZhuBridson, "surface"),
     ];
     for (style, name) in styles {
-        measure(name, style, &points, as_json)?;
+        measure(name, style, &points, ledger)?;
     }
     Ok(())
 }
@@ -58,7 +59,7 @@ fn column(count: u64) -> Vec<Vec3> {
     (0..count).map(place).collect()
 }
 
-fn measure(name: &str, style: Style, points: &Points<'_>, as_json: bool) -> Result<(), Failure> {
+fn measure(name: &str, style: Style, points: &Points<'_>, ledger: &Ledger) -> Result<(), Failure> {
     let settings = Settings {
         style,
         cell: Some(GRID[0] / SURFACE_GRID),
@@ -74,21 +75,19 @@ fn measure(name: &str, style: Style, points: &Points<'_>, as_json: bool) -> Resu
     let surface = surface.unwrap_or_default();
     let (particles, triangles) = (points.positions.len(), surface.mesh.triangles.len());
     let memory = peak_memory().unwrap_or(0.0);
-    if as_json {
-        let line = json!({
-            "name": name, "particles": particles, "threads": rayon::current_num_threads(),
-            "seconds": seconds, "particles_per_second": particles as f64 / seconds,
-            "triangles": triangles, "blocks": surface.blocks, "peak_memory_bytes": memory,
-        });
-        out(&line.to_string());
-    } else {
-        out(&format!(
+    let line = json!({
+        "name": name, "particles": particles,
+        "seconds": seconds, "particles_per_second": particles as f64 / seconds,
+        "triangles": triangles, "blocks": surface.blocks, "peak_memory_bytes": memory,
+    });
+    ledger.tell(line, || {
+        format!(
             "{name:24} {} particles  {seconds:.3} s  {} triangles  {} blocks  {} at most",
             grouped(particles as f64),
             grouped(triangles as f64),
             grouped(surface.blocks as f64),
             bytes(memory)
-        ));
-    }
+        )
+    });
     Ok(())
 }

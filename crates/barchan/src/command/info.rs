@@ -3,7 +3,7 @@
 use super::Failure;
 use super::say::{bytes, grouped, out};
 use barchan_out::cache::{RunFolder, read_frame};
-use barchan_sim::scene::PRESETS;
+use barchan_sim::scene::{PRESETS, preset_reference};
 use barchan_sim::solids::BodyPlace;
 use std::path::{Path, PathBuf};
 
@@ -12,12 +12,18 @@ use std::path::{Path, PathBuf};
 pub struct InfoArgs {
     /// A run's folder, or the word "presets"
     what: PathBuf,
+    /// Print the presets as a page of the manual
+    #[arg(long)]
+    markdown: bool,
 }
 
 /// Runs `info`.
 pub fn info(args: &InfoArgs) -> Result<(), Failure> {
     if args.what == Path::new("presets") {
-        presets();
+        match args.markdown {
+            true => out(preset_reference().trim_end()),
+            false => presets(),
+        }
         return Ok(());
     }
     let folder = RunFolder::open(&args.what).map_err(Failure::input)?;
@@ -85,51 +91,8 @@ pub fn body_line(body: &BodyPlace) -> String {
 fn presets() {
     for (name, preset) in PRESETS.iter() {
         out(name);
-        let rows = [
-            (
-                "density",
-                preset.density.value.si,
-                "kg/m3",
-                &preset.density.source,
-            ),
-            (
-                "grain_density",
-                preset.grain_density.value.si,
-                "kg/m3",
-                &preset.grain_density.source,
-            ),
-            (
-                "grain_size",
-                preset.grain_size.value.si * 1e3,
-                "mm",
-                &preset.grain_size.source,
-            ),
-            (
-                "friction_angle",
-                preset.friction_angle.value.si.to_degrees(),
-                "deg",
-                &preset.friction_angle.source,
-            ),
-            (
-                "cohesion",
-                preset.cohesion.value.si,
-                "Pa",
-                &preset.cohesion.source,
-            ),
-            (
-                "restitution",
-                preset.restitution.value.si,
-                "",
-                &preset.restitution.source,
-            ),
-        ];
-        for (key, value, unit, source) in rows {
-            let rounded = (value * 1e6).round() / 1e6;
-            out(&format!(
-                "  {key:14} {:>14}  {}",
-                format!("{rounded} {unit}"),
-                source.value
-            ));
+        for [key, value, source] in preset.rows() {
+            out(&format!("  {key:14} {value:>14}  {source}"));
         }
     }
 }

@@ -15,6 +15,18 @@ pub fn available_memory() -> Option<f64> {
     Some(kilobytes * 1024.0)
 }
 
+/// What to call this machine: its processor, and how many cores of it can be used.
+pub fn name() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == "model name").then(|| value.trim().to_owned())
+    });
+    let model = model.unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{model}, {cores} cores")
+}
+
 /// Free space [bytes] on the disk that `path`, or its nearest existing parent, is on.
 #[cfg(unix)]
 pub fn free_disk(path: &Path) -> Option<f64> {

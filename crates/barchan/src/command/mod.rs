@@ -7,6 +7,9 @@ mod bench_correction;
 mod bench_dem;
 mod bench_detail;
 mod bench_flip;
+mod bench_history;
+mod bench_io;
+mod bench_ledger;
 mod bench_render;
 mod bench_sph;
 mod bench_surface;
@@ -69,18 +72,35 @@ enum Command {
     Spread(spread::SpreadArgs),
     /// Make pictures and a movie of a run
     Render(render::RenderArgs),
-    /// Put two runs side by side: pictures and figures, as a page
+    /// Put runs, or one scene by every method, side by side: pictures and figures, as a page
     Compare(compare::CompareArgs),
     /// Write frames as files for other programs
     Export(export::ExportArgs),
     /// Find which contacts between grains give which angle of repose
     Calibrate(calibrate::CalibrateArgs),
-    /// Measure speed and memory
+    /// Measure speed and memory, and tell how they changed
     Bench(bench::BenchArgs),
     /// Check every method against what sand and water must do
     Validate(validate::ValidateArgs),
     /// Print the JSON Schema of scene files, for editors
-    Schema,
+    Schema(SchemaArgs),
+}
+
+/// Arguments of `schema`.
+#[derive(clap::Args)]
+struct SchemaArgs {
+    /// Print it as a page of the manual instead
+    #[arg(long)]
+    markdown: bool,
+}
+
+fn print_schema(args: &SchemaArgs) {
+    match args.markdown {
+        true => out(scene::reference().trim_end()),
+        false => {
+            out(&serde_json::to_string_pretty(&scene::schema()).expect("a schema is JSON"));
+        }
+    }
 }
 
 /// A scene and changes to it.
@@ -122,6 +142,14 @@ impl Failure {
     fn run(error: impl std::fmt::Display) -> Self {
         Self::Run(error.to_string())
     }
+
+    /// What happened, in words.
+    fn message(&self) -> String {
+        match self {
+            Self::Input(message) | Self::Run(message) => message.clone(),
+            Self::Scene(error) => error.to_string(),
+        }
+    }
 }
 
 impl SceneArgs {
@@ -155,6 +183,15 @@ fn default_folder(scene: &Scene) -> PathBuf {
     Path::new("out").join(&scene.name)
 }
 
+/// Whether the command line `args`, the program's name first, is one that `main` takes.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn understands(args: impl IntoIterator<Item = OsString>) -> Result<(), String> {
+    let parsed = Cli::try_parse_from(args);
+    parsed.map(drop).map_err(|error| error.to_string())
+}
+
 /// Runs the command line `args`, the program's name first.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
@@ -180,8 +217,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Bench(args) => bench::bench(&args),
         Command::Validate(args) => validate::validate(&args),
         Command::Calibrate(args) => calibrate::calibrate(&args),
-        Command::Schema => {
-            out(&serde_json::to_string_pretty(&scene::schema()).expect("a schema is JSON"));
+        Command::Schema(args) => {
+            print_schema(&args);
             Ok(())
         }
     };

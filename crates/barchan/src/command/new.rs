@@ -34,14 +34,24 @@ const GALLERY: &[Gallery] = gallery!(
     "fountain",
     "sandstorm",
     "paddle",
-    "target"
+    "target",
+    "hourglass",
+    "silo",
+    "wet_castle",
+    "castle_ball",
+    "flood",
+    "bunny",
+    "rocket_small",
+    "popcorn_small",
+    "bulldozer_small",
+    "rope_ladder_small",
 );
 
 /// Runs `new`.
 pub fn new(args: &NewArgs) -> Result<(), Failure> {
     let Some(name) = &args.name else {
         for scene in GALLERY {
-            out(&format!("{:12} {}", scene.name, describe(scene.text)));
+            out(&format!("{:18} {}", scene.name, describe(scene.text)));
         }
         talk("copy one with: barchan new NAME");
         return Ok(());

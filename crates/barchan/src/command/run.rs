@@ -18,7 +18,7 @@ use barchan_sim::start::start;
 use barchan_sim::state::State;
 use serde_json::json;
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -63,6 +63,23 @@ impl RunArgs {
     }
 }
 
+impl RunArgs {
+    /// A run into `output` that is only simulated: no fine grains, no pictures.
+    pub fn plain(scene: SceneArgs, output: PathBuf, frames: Option<FrameRange>) -> Self {
+        Self {
+            scene,
+            output: Some(output),
+            frames,
+            fresh: false,
+            no_detail: true,
+            no_render: true,
+            json: false,
+            quiet: false,
+            verbose: false,
+        }
+    }
+}
+
 /// Set by Ctrl-C.
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -76,11 +93,24 @@ struct Job {
     last: u32,
     threads: usize,
     resumed: bool,
+    /// Seconds that earlier sessions of this run took.
+    seconds_before: f64,
+}
+
+/// True once Ctrl-C was pressed.
+pub fn interrupted() -> bool {
+    STOP.load(Ordering::Relaxed)
 }
 
 /// Runs `run`.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
-    let mut job = prepare(args)?;
+    args.scene.start_threads();
+    run_scene(args.scene.load()?, args)
+}
+
+/// Runs `scene` as `args` say.
+pub fn run_scene(scene: Scene, args: &RunArgs) -> Result<(), Failure> {
+    let mut job = prepare(scene, args)?;
     watch_for_interrupts();
     let total = f64::from(job.state.clock.frame);
     let finished = job.state.clock.frame >= job.last;
@@ -127,9 +157,8 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn prepare(args: &RunArgs) -> Result<Job, Failure> {
-    let threads = args.scene.start_threads();
-    let mut scene = args.scene.load()?;
+fn prepare(mut scene: Scene, args: &RunArgs) -> Result<Job, Failure> {
+    let threads = rayon::current_num_threads();
     scene.detail = scene.detail.filter(|_| !args.no_detail);
     let solver = barchan_solvers::solver(&scene);
     let path = args
@@ -143,13 +172,14 @@ fn prepare(args: &RunArgs) -> Result<Job, Failure> {
     scene.frames = last;
     allow(&scene, &*solver)?;
     admit(&scene, &estimate_run(&scene, &*solver, threads), &path)?;
+    let before = seconds_before(&path);
     let record = Record {
         scene: &scene,
         threads,
         status: "starting",
         frames_done: 0,
         particles: 0,
-        wall_seconds: 0.0,
+        wall_seconds: before,
         tally: json!({}),
     };
     let folder = RunFolder::prepare(&path, &record, args.fresh).map_err(Failure::input)?;
@@ -175,7 +205,15 @@ fn prepare(args: &RunArgs) -> Result<Job, Failure> {
         last,
         threads,
         resumed: was_resumed,
+        seconds_before: if was_resumed { before } else { 0.0 },
     })
+}
+
+/// Seconds that the run in `path` took so far, if there is one.
+fn seconds_before(path: &Path) -> f64 {
+    let folder = RunFolder::open(path).ok();
+    let recorded = folder.and_then(|folder| folder.recorded("wall_seconds"));
+    recorded.and_then(|text| text.parse().ok()).unwrap_or(0.0)
 }
 
 /// The state of the newest usable checkpoint, if there is one and every frame before it is on disk.
@@ -289,7 +327,7 @@ impl Job {
             status,
             frames_done: self.state.clock.frame,
             particles: self.state.particles.len(),
-            wall_seconds,
+            wall_seconds: self.seconds_before + wall_seconds,
             tally: json!(self.state.tally),
         };
         self.folder.write_record(&record).map_err(Failure::run)

@@ -2,9 +2,8 @@
 
 use super::say::{duration, grouped, out, talk};
 use super::{Failure, start_threads};
-use crate::validate::{
-    CASES, Case, Finding, METHODS, Method, Record, Size, Wanted, digits, method, page,
-};
+use crate::validate::{CASES, Case, Finding, METHODS, Method, Record, Size, Wanted, method, page};
+use barchan_out::plot::digits;
 use barchan_sim::atomic;
 use std::path::{Path, PathBuf};
 use std::time::Instant;

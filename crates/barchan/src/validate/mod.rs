@@ -4,7 +4,6 @@
 mod cases;
 mod lab;
 mod method;
-mod plot;
 mod profile;
 mod record;
 mod report;
@@ -14,7 +13,7 @@ mod trial;
 
 pub use method::{METHODS, Method, method};
 pub use profile::line;
-pub use record::{Record, digits};
+pub use record::Record;
 pub use report::page;
 pub use table::{CASES, Case, Size, Wanted};
 pub use trial::Finding;

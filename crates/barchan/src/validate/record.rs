@@ -82,13 +82,3 @@ impl Record {
         text
     }
 }
-
-/// Three or four digits of a number.
-pub fn digits(value: f64) -> String {
-    match value.abs() {
-        size if size > 0.0 && size < 1e-3 => format!("{value:.1e}"),
-        size if size < 10.0 => format!("{value:.3}"),
-        size if size < 1000.0 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
-    }
-}

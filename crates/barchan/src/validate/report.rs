@@ -1,16 +1,14 @@
 //! The report: one HTML file that needs nothing else.
 
-use super::plot::{Mark, Plot, Series, escaped};
-use super::record::{Record, digits};
+use super::record::Record;
 use super::trial::Setting;
+use barchan_out::plot::{Mark, Plot, STYLE, Series, digits, escaped};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem;background:#faf9f7;color:#222}\
-table{border-collapse:collapse;margin:1.5rem 0;font-size:13px}\
-td,th{padding:.2rem .8rem;text-align:right;border-bottom:1px solid #ddd}\
-td:nth-child(-n+4),th:nth-child(-n+4){text-align:left}tr.wrong{background:#fbe3dc}\
-svg{background:#fff;border:1px solid #ddd;margin:0 1rem 1rem 0}";
+/// What this page has beyond others: words on the left, and wrong figures marked.
+const OWN_STYLE: &str =
+    "td:nth-child(-n+4),th:nth-child(-n+4){text-align:left}tr.wrong{background:#fbe3dc}";
 
 /// A figure that is plotted over what was turned.
 struct Swept {
@@ -56,7 +54,7 @@ pub fn page(records: &[Record], size: &str, seconds: f64) -> String {
         .collect();
     let right = figures.iter().filter(|finding| finding.passes()).count();
     let mut html = format!(
-        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Barchan: validation</title>\n<style>{STYLE}</style>\n\
+        "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Barchan: validation</title>\n<style>{STYLE}{OWN_STYLE}</style>\n\
          <h1>Validation</h1>\n<p>{right} of {} figures are right. Barchan {}, size {size}, {} threads, {seconds:.0} s.</p>\n",
         figures.len(),
         env!("CARGO_PKG_VERSION"),

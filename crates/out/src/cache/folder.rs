@@ -84,7 +84,7 @@ pub struct Record<'a> {
     pub frames_done: u32,
     /// Particles at the last frame.
     pub particles: usize,
-    /// Seconds of this session.
+    /// Seconds of simulating, all sessions of the run together.
     pub wall_seconds: f64,
     /// Counts of emitters, sinks and quarantine.
     pub tally: Value,

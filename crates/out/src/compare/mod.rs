@@ -1,10 +1,12 @@
-//! Two runs side by side: the same moments from the same camera, and their figures.
+//! Runs side by side: the same moments from the same camera, their profiles and their figures.
 
 mod page;
+mod profile;
 
 pub use page::page;
 
 use crate::cache::{FrameError, RunFolder, read_frame};
+use crate::plot::{Mark, Plot, Series};
 use crate::render::{Picture, RenderError, Stage, draw_text, share_view, text_width};
 use crate::stats::{FrameStats, fit_pile, frame_stats};
 use barchan_sim::scene::{Render, Scene};
@@ -31,30 +33,64 @@ pub struct Side<'a> {
 /// What the comparison found.
 pub struct Comparison {
     /// Names of the runs.
-    pub names: [String; 2],
-    /// A row of pictures each, one above the other.
+    pub names: Vec<String>,
+    /// A row of pictures each, one above the other; the same moment in each column.
     pub strip: Picture,
     /// Figures of each run, in time.
-    pub figures: [Vec<FrameStats>; 2],
+    pub figures: Vec<Vec<FrameStats>>,
+    /// How thick the material lies along the middle of the scene at the end, of each run; [m] over [m].
+    pub profiles: Vec<Vec<[f64; 2]>>,
+    /// Seconds that simulating each run took, where its record tells.
+    pub seconds: Vec<Option<f64>>,
     /// What could not be read or drawn.
     pub trouble: Vec<String>,
 }
 
-/// Compares two runs, with pictures as `settings` say.
+/// Compares runs, with pictures as `settings` say.
 ///
 /// # Errors
 /// If a run has no frames, or cannot be drawn at all.
-pub fn compare(sides: &[Side<'_>; 2], settings: &Render) -> Result<Comparison, RenderError> {
+pub fn compare(sides: &[Side<'_>], settings: &Render) -> Result<Comparison, RenderError> {
     let mut settings = settings.clone();
-    let runs = [
-        (sides[0].run, sides[0].scene),
-        (sides[1].run, sides[1].scene),
-    ];
+    let runs: Vec<_> = sides.iter().map(|side| (side.run, side.scene)).collect();
     share_view(&runs, &mut settings)?;
     let mut trouble = Vec::new();
+    let strip = strip(sides, &settings, &mut trouble)?;
+    let mut figures = vec![Vec::new(); sides.len()];
+    for (number, side) in sides.iter().enumerate() {
+        for frame in spread(&side.run.frames()?, FIGURES) {
+            match figures_of(side.run, frame) {
+                Ok(stats) => figures[number].push(stats),
+                Err(error) => trouble.push(format!("{}: {error}", side.name)),
+            }
+        }
+    }
+    let profiles = profiles(sides, &mut trouble)?;
+    trouble.dedup();
+    let seconds = |side: &Side<'_>| side.run.recorded("wall_seconds")?.parse().ok();
+    Ok(Comparison {
+        names: sides.iter().map(|side| side.name.clone()).collect(),
+        strip,
+        figures,
+        profiles,
+        seconds: sides.iter().map(seconds).collect(),
+        trouble,
+    })
+}
+
+/// The pictures: a row each run, a column each moment.
+fn strip(
+    sides: &[Side<'_>],
+    settings: &Render,
+    trouble: &mut Vec<String>,
+) -> Result<Picture, RenderError> {
     let [width, height] = settings.size.map(|side| side as usize);
     let row = LINE + height + GAP;
-    let mut strip = Picture::new(MOMENTS * (width + GAP) - GAP, 2 * row - GAP, [24, 24, 26]);
+    let mut strip = Picture::new(
+        MOMENTS * (width + GAP) - GAP,
+        sides.len() * row - GAP,
+        [24, 24, 26],
+    );
     for (number, side) in sides.iter().enumerate() {
         let stage = Stage::new(side.run, side.scene, settings.clone())?;
         for (place, frame) in spread(&matching(sides, number)?, MOMENTS)
@@ -71,23 +107,31 @@ pub fn compare(sides: &[Side<'_>; 2], settings: &Render) -> Result<Comparison, R
             }
         }
     }
-    let mut figures: [Vec<FrameStats>; 2] = Default::default();
+    Ok(strip)
+}
+
+/// The profile of each run at the last moment that all have; empty where that frame cannot be read.
+fn profiles(
+    sides: &[Side<'_>],
+    trouble: &mut Vec<String>,
+) -> Result<Vec<Vec<[f64; 2]>>, RenderError> {
+    let mut last = Vec::new();
     for (number, side) in sides.iter().enumerate() {
-        for frame in spread(&side.run.frames()?, FIGURES) {
-            match figures_of(side.run, frame) {
-                Ok(stats) => figures[number].push(stats),
-                Err(error) => trouble.push(format!("{}: {error}", side.name)),
-            }
-        }
+        let frame = matching(sides, number)?.last().copied().unwrap_or(0);
+        let frame = read_frame(&side.run.frame_path(frame));
+        last.push(frame.map_err(|error| trouble.push(format!("{}: {error}", side.name))));
     }
-    trouble.dedup();
-    let names = [sides[0].name.clone(), sides[1].name.clone()];
-    Ok(Comparison {
-        names,
-        strip,
-        figures,
-        trouble,
-    })
+    let read: Vec<_> = sides
+        .iter()
+        .zip(&last)
+        .filter_map(|(side, frame)| Some((side.scene, frame.as_ref().ok()?)))
+        .collect();
+    let slice = profile::Slice::through(&read);
+    let of = |(side, frame): (&Side<'_>, &Result<_, ()>)| match (&slice, frame) {
+        (Some(slice), Ok(frame)) => slice.profile(side.scene, frame),
+        _ => Vec::new(),
+    };
+    Ok(sides.iter().zip(&last).map(of).collect())
 }
 
 fn figures_of(run: &RunFolder, frame: u32) -> Result<FrameStats, FrameError> {
@@ -97,17 +141,13 @@ fn figures_of(run: &RunFolder, frame: u32) -> Result<FrameStats, FrameError> {
     Ok(stats)
 }
 
-/// Frames of one side within the time that both sides have.
-fn matching(sides: &[Side<'_>; 2], number: usize) -> Result<Vec<u32>, RenderError> {
-    let mut ends = [0.0; 2];
-    for (end, side) in ends.iter_mut().zip(sides) {
-        *end = side
-            .run
-            .frames()?
-            .last()
-            .map_or(0.0, |last| f64::from(*last) / side.scene.fps);
+/// Frames of one side within the time that all sides have.
+fn matching(sides: &[Side<'_>], number: usize) -> Result<Vec<u32>, RenderError> {
+    let mut last = f64::INFINITY;
+    for side in sides {
+        let end = side.run.frames()?.last().copied().unwrap_or(0);
+        last = last.min(f64::from(end) / side.scene.fps + 1e-9);
     }
-    let last = ends[0].min(ends[1]) + 1e-9;
     let mut frames = sides[number].run.frames()?;
     frames.retain(|frame| f64::from(*frame) / sides[number].scene.fps <= last);
     Ok(frames)
@@ -123,11 +163,11 @@ fn spread(frames: &[u32], count: usize) -> Vec<u32> {
         .collect()
 }
 
-/// Rows of the table: what is compared, its unit, and how a frame's figures give it.
-type Row = (&'static str, &'static str, fn(&FrameStats) -> Option<f64>);
+/// What is compared, its unit, and how a frame's figures give it.
+type Figure = (&'static str, &'static str, fn(&FrameStats) -> Option<f64>);
 
 /// The figures that are compared.
-pub const ROWS: [Row; 9] = [
+const FIGURE_ROWS: [Figure; 9] = [
     ("particles", "", |stats| Some(stats.particles as f64)),
     ("mass", "kg", |stats| Some(stats.mass)),
     ("kinetic energy", "J", |stats| Some(stats.kinetic_energy)),
@@ -149,34 +189,107 @@ pub const ROWS: [Row; 9] = [
     ("pile height", "m", |stats| {
         stats.pile.map(|pile| pile.pile_height)
     }),
-    ("pile reach", "m", |stats| {
+    ("run-out", "m", |stats| {
         stats.pile.map(|pile| pile.runout_radius)
     }),
 ];
 
-impl Comparison {
-    /// The last figures of each run, row by row: name with unit, first, second, and their difference in percent.
-    pub fn table(&self) -> Vec<[String; 4]> {
-        let last = |side: usize, value: fn(&FrameStats) -> Option<f64>| {
-            self.figures[side].last().and_then(value)
+/// A name with its unit.
+fn titled(name: &str, unit: &str) -> String {
+    match unit {
+        "" => name.to_owned(),
+        _ => format!("{name} [{unit}]"),
+    }
+}
+
+/// A row of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// What it is, with its unit.
+    pub name: String,
+    /// What each run has.
+    pub values: Vec<String>,
+    /// How far the second of two is from the first, in percent; empty for more runs, or where it means nothing.
+    pub difference: String,
+}
+
+impl Row {
+    fn new(name: String, values: &[Option<f64>]) -> Self {
+        let difference = match values {
+            [Some(a), Some(b)] if a.abs() > 0.0 => format!("{:+.1} %", 100.0 * (b - a) / a.abs()),
+            _ => String::new(),
         };
-        let text = |value: Option<f64>| value.map_or("-".into(), shown);
-        ROWS.iter()
-            .map(|(name, unit, value)| {
-                let (a, b) = (last(0, *value), last(1, *value));
-                let difference = match (a, b) {
-                    (Some(a), Some(b)) if a != 0.0 => {
-                        format!("{:+.1} %", 100.0 * (b - a) / a.abs())
-                    }
-                    _ => String::new(),
-                };
-                let name = if unit.is_empty() {
-                    (*name).into()
-                } else {
-                    format!("{name} [{unit}]")
-                };
-                [name, text(a), text(b), difference]
-            })
+        let text = |value: &Option<f64>| value.map_or("-".into(), shown);
+        Self {
+            name,
+            values: values.iter().map(text).collect(),
+            difference,
+        }
+    }
+}
+
+impl Comparison {
+    /// The last figures of each run, and what they cost.
+    pub fn table(&self) -> Vec<Row> {
+        let last = |value: fn(&FrameStats) -> Option<f64>| -> Vec<Option<f64>> {
+            let runs = self.figures.iter();
+            runs.map(|run| run.last().and_then(value)).collect()
+        };
+        let frames = self
+            .figures
+            .iter()
+            .map(|run| run.last().map(|stats| f64::from(stats.frame)));
+        let a_frame: Vec<Option<f64>> = self
+            .seconds
+            .iter()
+            .zip(frames)
+            .map(|(seconds, frames)| Some((*seconds)? / frames.filter(|count| *count > 0.0)?))
+            .collect();
+        let mut rows: Vec<Row> = FIGURE_ROWS
+            .iter()
+            .map(|(name, unit, value)| Row::new(titled(name, unit), &last(*value)))
+            .collect();
+        rows.push(Row::new("cost of the run [s]".into(), &self.seconds));
+        rows.push(Row::new("cost of a frame [s]".into(), &a_frame));
+        rows
+    }
+
+    /// Profiles and figures, as plots.
+    fn plots(&self) -> Vec<Plot> {
+        let plot = |title: String, points: Vec<Vec<[f64; 2]>>| Plot {
+            title,
+            series: self
+                .names
+                .iter()
+                .zip(points)
+                .map(|(name, points)| Series {
+                    name: name.clone(),
+                    points,
+                    mark: Mark::Line,
+                })
+                .collect(),
+        };
+        let over_time = |value: fn(&FrameStats) -> Option<f64>| {
+            let points = |run: &Vec<FrameStats>| -> Vec<[f64; 2]> {
+                run.iter()
+                    .filter_map(|stats| Some([stats.time, value(stats)?]))
+                    .collect()
+            };
+            self.figures.iter().map(points).collect()
+        };
+        let profile = plot(
+            "how thick the material lies along the middle [m], at the end".into(),
+            self.profiles.clone(),
+        );
+        let figures = FIGURE_ROWS.iter().skip(2).map(|(name, unit, value)| {
+            plot(
+                format!("{} over time [s]", titled(name, unit)),
+                over_time(*value),
+            )
+        });
+        std::iter::once(profile)
+            .chain(figures)
+            .filter(|plot| plot.series.iter().any(|series| series.points.len() > 1))
             .collect()
     }
 }

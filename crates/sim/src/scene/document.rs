@@ -74,7 +74,7 @@ keywords! {
 }
 
 table! {
-    /// How the scene is simulated.
+    /// How the scene is simulated. A key that not every method understands begins with the names of those that do.
     pub struct SolverDoc {
         /// The method.
         method: Method,

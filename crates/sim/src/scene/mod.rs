@@ -3,6 +3,7 @@
 mod bodies;
 mod build;
 mod builder;
+mod by_method;
 mod caution;
 mod document;
 mod grains;
@@ -13,10 +14,12 @@ pub mod problem;
 mod quantity;
 #[doc(hidden)]
 pub mod read;
+mod reference;
 mod render;
 mod repose;
 mod shapes;
 
+pub use by_method::{ByMethod, load_by};
 pub use caution::cautions;
 pub use document::{
     Compression, DetailDoc, DetailRule, DetailSampling, DetailStorage, Format,
@@ -25,10 +28,12 @@ pub use document::{
 };
 pub use preset::{PRESETS, Preset};
 pub use problem::{SceneError, SceneProblem};
+pub use reference::{preset_reference, reference};
 pub use render::{CameraPath, Render, Sun, View, What, parse_size};
 
 use crate::model::Model;
 use document::{MaterialDoc, SceneDoc};
+use node::Node;
 use problem::{Problems, Source};
 use quantity::{Frequency, Positive, Quantity};
 use read::{Defs, Read};
@@ -194,6 +199,11 @@ const MOST_BYTES: u64 = 16 << 20;
 /// # Errors
 /// Every problem found, with its place.
 pub fn load(path: &Path, overrides: &[String]) -> Result<Scene, SceneError> {
+    parse(&read_text(path)?, path, overrides)
+}
+
+/// The text of a scene file.
+fn read_text(path: &Path) -> Result<String, SceneError> {
     let name = path.display().to_string();
     let refuse = |message: String| {
         SceneError::whole(
@@ -206,9 +216,7 @@ pub fn load(path: &Path, overrides: &[String]) -> Result<Scene, SceneError> {
     if !about.is_file() || about.len() > MOST_BYTES {
         return Err(refuse(format!("{name} is not a scene file")));
     }
-    let text =
-        std::fs::read_to_string(path).map_err(|e| refuse(format!("cannot read {name}: {e}")))?;
-    parse(&text, path, overrides)
+    std::fs::read_to_string(path).map_err(|e| refuse(format!("cannot read {name}: {e}")))
 }
 
 /// Like [`load`], for `text` that came from `path`; files it names are still read from disk.
@@ -216,14 +224,27 @@ pub fn load(path: &Path, overrides: &[String]) -> Result<Scene, SceneError> {
 /// # Errors
 /// As [`load`].
 pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Scene, SceneError> {
+    parse_changed(text, path, overrides, &mut |_| {})
+}
+
+/// Like [`parse`], with a `change` to the tree before it is read.
+fn parse_changed(
+    text: &str,
+    path: &Path,
+    overrides: &[String],
+    change: &mut dyn FnMut(&mut Node),
+) -> Result<Scene, SceneError> {
     let source = Source {
         name: path.display().to_string(),
         text: text.to_owned(),
         overrides: overrides.join("\n"),
     };
     let mut problems = Problems::default();
-    let document = read_document(&source, overrides, &mut problems);
-    let scene = document
+    let scene = read_tree(&source, overrides, &mut problems)
+        .and_then(|mut root| {
+            change(&mut root);
+            SceneDoc::read(&root, "", &mut problems)
+        })
         .filter(|_| problems.is_empty())
         .and_then(|document| build::build(&document, path, &mut problems));
     match scene {
@@ -232,11 +253,8 @@ pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Scene, Sce
     }
 }
 
-fn read_document(
-    source: &Source,
-    overrides: &[String],
-    problems: &mut Problems,
-) -> Option<SceneDoc> {
+/// The tree of values, with overrides merged in.
+fn read_tree(source: &Source, overrides: &[String], problems: &mut Problems) -> Option<Node> {
     let mut root = match node::parse(&source.text, 0) {
         Ok(root) => root,
         Err(problem) => return problems.none(problem),
@@ -246,7 +264,7 @@ fn read_document(
         node::apply_override(&mut root, text, offset, problems);
         offset += text.len() + 1;
     }
-    SceneDoc::read(&root, "", problems)
+    Some(root)
 }
 
 /// A table of the scene as a run's record, `run.toml`, repeats it, with `overrides` applied, each written

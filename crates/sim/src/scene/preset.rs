@@ -6,6 +6,7 @@ use super::quantity::{
     Angle, Density, Dimension, Length, NotNegative, Positive, Pressure, Quantity, Ratio, Rule, Unit,
 };
 use super::read::{Defs, Read, Text};
+use crate::model::Material;
 use crate::table;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -57,6 +58,24 @@ table! {
         restitution: Sourced<Ratio, Unit>,
         /// Red, green and blue of the material in daylight, linear.
         color: Vec<Quantity<Ratio, Unit>>,
+    }
+}
+
+impl Preset {
+    /// The material that is this and nothing else, called `name`. Being wet adds nothing to it.
+    pub fn material(&self, name: &str) -> Material {
+        Material {
+            name: name.to_owned(),
+            density: self.density.value.si,
+            grain_density: self.grain_density.value.si,
+            grain_size: self.grain_size.value.si,
+            friction_angle: self.friction_angle.value.si,
+            cohesion: self.cohesion.value.si,
+            wet_cohesion: 0.0,
+            wet_viscosity: 0.0,
+            restitution: self.restitution.value.si,
+            color: std::array::from_fn(|i| self.color[i].si as f32),
+        }
     }
 }
 

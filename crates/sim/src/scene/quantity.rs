@@ -220,7 +220,10 @@ impl<D: Dimension, R: Rule> Read for Quantity<D, R> {
             units[0],
             units.join(", ")
         );
-        json!({ "anyOf": [number, { "type": "string", "description": text.trim() }] })
+        let string = json!({
+            "type": "string", "description": text.trim(), "x-dimension": D::NAME, "x-units": units,
+        });
+        json!({ "anyOf": [number, string] })
     }
 
     fn json(&self) -> Value {

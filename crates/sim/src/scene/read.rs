@@ -246,6 +246,7 @@ pub fn object_schema(doc: &str, fields: Vec<FieldSchema>) -> Value {
         "type": "object",
         "description": doc,
         "properties": properties,
+        "x-order": fields.iter().map(|field| field.name).collect::<Vec<_>>(),
         "additionalProperties": false,
     });
     if !required.is_empty() {
@@ -292,7 +293,8 @@ macro_rules! keywords {
             }
 
             fn schema(_: &mut $crate::scene::read::Defs) -> serde_json::Value {
-                serde_json::json!({ "enum": Self::WORDS })
+                use $crate::scene::read::{doc_text, words_schema};
+                words_schema(Self::WORDS, &[$( doc_text(&[$($variant_doc),*]) ),+])
             }
 
             fn json(&self) -> serde_json::Value {
@@ -300,6 +302,11 @@ macro_rules! keywords {
             }
         }
     };
+}
+
+/// The schema of words, with what each means where the editors of TOML look for it.
+pub fn words_schema(words: &[&str], meanings: &[String]) -> Value {
+    json!({ "enum": words, "x-taplo": { "docs": { "enumValues": meanings } } })
 }
 
 /// Reads one of `words`.

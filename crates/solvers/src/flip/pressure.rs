@@ -47,7 +47,10 @@ impl Pressure {
         self.stencil.rebuild(&unknowns.cells, |unknown| {
             let cell = unknowns.places[unknown] as usize;
             unknowns.row(unknown, (seen, boundary), |face| {
-                (face.open, face.open / surface_distance(seen, cell, face.beyond))
+                (
+                    face.open,
+                    face.open / surface_distance(seen, cell, face.beyond),
+                )
             })
         });
         self.multigrid.rebuild(&self.stencil);

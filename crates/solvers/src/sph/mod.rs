@@ -24,6 +24,7 @@ mod tensor;
 mod work;
 
 use answer::Answer;
+use barchan_base::bounds::Bounds;
 use barchan_base::column::{ColumnSpec, Kind};
 use barchan_sim::coupling::Impulses;
 use barchan_sim::model::Model;
@@ -100,8 +101,9 @@ impl Solver for Sph {
             .map(|velocity| velocity.length_squared())
             .reduce(|| 0.0, f32::max);
         let fall = LONGEST_FALL * (spacing / gravity).sqrt();
-        let bodies = state.solids.all().iter().map(|solid| solid.speed());
-        let fastest = f64::from(bodies.fold(fastest.sqrt(), f32::max));
+        let span = (state.clock.time(), fall.min(LONGEST_STEP));
+        let bodies = state.solids.fastest_within(model, Bounds::EVERYTHING, span);
+        let fastest = f64::from(fastest.sqrt().max(bodies));
         let way = LONGEST_WAY * spacing / (fastest + gravity * fall.min(LONGEST_STEP));
         fall.min(way).min(LONGEST_STEP)
     }

@@ -1,7 +1,12 @@
-//! Plots as SVG, drawn by hand: points and lines between two axes.
+//! Plots as SVG, drawn by hand: points and lines between two axes, and how pages that hold them look.
 
-use super::record::digits;
 use std::fmt::Write;
+
+/// The style sheet of pages with plots.
+pub const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem;background:#faf9f7;color:#222}\
+img{max-width:100%;border-radius:4px}table{border-collapse:collapse;margin:1.5rem 0;font-size:13px}\
+td,th{padding:.2rem .8rem;text-align:right;border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}\
+svg{background:#fff;border:1px solid #ddd;margin:0 1rem 1rem 0}";
 
 /// Size of a plot [pixels].
 const SIZE: [f64; 2] = [520.0, 320.0];
@@ -14,6 +19,11 @@ const RIGHT: f64 = 170.0;
 const COLORS: [&str; 8] = [
     "#c2702d", "#2d6fc2", "#3f9a4b", "#9a3f8e", "#b8a12e", "#3fa0a0", "#c23b3b", "#666666",
 ];
+
+/// The colour of series `number`.
+pub fn color(number: usize) -> &'static str {
+    COLORS[number % COLORS.len()]
+}
 
 /// How a series is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,19 +130,19 @@ impl Plot {
         axes(&mut svg, &frame);
         let mut found = 0;
         for (row, series) in self.series.iter().enumerate() {
-            let color = match series.mark {
+            let paint = match series.mark {
                 Mark::Reference => "#999999",
                 _ => {
                     found += 1;
-                    COLORS[(found - 1) % COLORS.len()]
+                    color(found - 1)
                 }
             };
-            draw(&mut svg, &frame, series, color);
+            draw(&mut svg, &frame, series, paint);
             let y = ABOVE + 13.0 * row as f64 + 6.0;
             let x = width - RIGHT + 10.0;
             let _ = write!(
                 svg,
-                "<rect x=\"{x}\" y=\"{}\" width=\"9\" height=\"9\" fill=\"{color}\"/><text x=\"{}\" y=\"{y}\" font-size=\"10\">{}</text>",
+                "<rect x=\"{x}\" y=\"{}\" width=\"9\" height=\"9\" fill=\"{paint}\"/><text x=\"{}\" y=\"{y}\" font-size=\"10\">{}</text>",
                 y - 8.0,
                 x + 13.0,
                 escaped(&series.name)
@@ -201,6 +211,16 @@ fn short(value: f64) -> String {
     match text.contains('.') && !text.contains('e') {
         true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
         false => text,
+    }
+}
+
+/// Three or four digits of a number.
+pub fn digits(value: f64) -> String {
+    match value.abs() {
+        size if size > 0.0 && size < 1e-3 => format!("{value:.1e}"),
+        size if size < 10.0 => format!("{value:.3}"),
+        size if size < 1000.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
     }
 }
 
