@@ -305,7 +305,7 @@ fn one_scene_is_compared_by_several_methods() {
     assert!(output.status.success(), "{}", told(&output));
     let talk = told(&output);
     for word in [
-        "solver.cfl is for flip only, and is left out",
+        "solver.cfl is for flip, hybrid only, and is left out",
         "solver.resolution is 0.1 m",
         "fill.0.seeding would lay grains over each other",
         "solver.max_step is left out",

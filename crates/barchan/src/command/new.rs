@@ -45,6 +45,10 @@ const GALLERY: &[Gallery] = gallery!(
     "popcorn_small",
     "bulldozer_small",
     "rope_ladder_small",
+    "beach_footprints",
+    "dune_avalanche",
+    "sack_of_flour",
+    "meteor",
 );
 
 /// Runs `new`.

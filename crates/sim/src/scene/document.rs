@@ -102,7 +102,7 @@ table! {
         transfer: Option<TransferDoc>,
         /// flip: 1 keeps every detail of the motion (FLIP), 0 smooths it out (PIC); left out, 0.97 for fluids and 0.1 for sand.
         flip_ratio: Option<Quantity<Ratio, Unit>>,
-        /// flip: cells that the fastest particle may cross in a step.
+        /// flip, hybrid: cells that the fastest particle may cross in a step.
         cfl: Quantity<Ratio, Positive> = Quantity::of(1.0),
         /// hybrid: cells below the surface that never turn solid; 0 if left out.
         depth: Option<Count<0>>,
