@@ -721,3 +721,26 @@ fn the_same_bytes_on_any_number_of_threads_and_after_a_restart() {
     assert!(one == run(2, false).0, "two threads differ");
     assert!(one == run(3, true).0, "three threads or a restart differ");
 }
+
+/// A run that goes on from a checkpoint has solids that stand for a moment, not for the step before.
+#[test]
+fn a_moving_body_asks_for_the_same_step_after_a_resume() {
+    let mut model = layer(30.0, Vec3::splat(4.0));
+    let place = |x: f32| Pose::new(Vec3::new(x, 0.5, 0.0), Quat::IDENTITY);
+    let track = Track::new(
+        &[(0.0, place(-1.0)), (1.0, place(9.0))],
+        Interpolation::Linear,
+    );
+    model.bodies.push(Body {
+        form: Form::Keyframed(Arc::new(Shape::Sphere { radius: 0.02 }), track),
+        ..body(wall(Vec3::Y, Vec3::ZERO), 0.5)
+    });
+    let mut sand = Sand::new(model);
+    let mut step = |end: f64| {
+        sand.state.solids.place(&sand.model, 0.0, end).unwrap();
+        sand.solver.max_dt(&sand.model, &sand.state)
+    };
+    let (during, resumed) = (step(0.01), step(0.0));
+    assert_eq!(during.to_bits(), resumed.to_bits());
+    assert!(10.0 * during < f64::from(SPACING), "{during} s");
+}
