@@ -4,7 +4,7 @@
 //! What is kept here is an index into them, block by block, which follows from the state alone; and, in the state's memory,
 //! the stress that the cells froze under.
 
-use super::{LIQUID, PHASE, REST, SOLID};
+use super::{LIQUID, PHASE, REST, SOLID, hand_over};
 use crate::flip::memory::{BLOCK, CELL, Recalled, stress_of_cell};
 use barchan_base::column::{AnyColumn, Column, ColumnSpec, Kind};
 use barchan_base::grid::{block_of, cell_at, key_of, local_of};
@@ -272,22 +272,13 @@ impl Frozen {
         liquid: &mut Particles,
         memory: &[Column],
     ) -> usize {
-        let chosen: Vec<u32> = (0..flags.len() as u32)
-            .filter(|i| flags[*i as usize])
-            .collect();
-        if chosen.is_empty() {
-            return 0;
-        }
         let first = solid.len();
-        solid.append(liquid, &chosen);
-        solid.extra[PHASE].entries_mut::<u16>()[first..].fill(SOLID);
+        let count = hand_over(liquid, solid, flags, SOLID);
         for index in first..solid.len() {
             let (key, local) = self.place(solid.position[index]);
             self.add(key, local, index as u32, memory);
         }
-        let keep: Vec<bool> = flags.iter().map(|flag| !flag).collect();
-        liquid.retain(&keep);
-        chosen.len()
+        count
     }
 
     fn add(&mut self, key: u64, local: usize, index: u32, memory: &[Column]) {

@@ -42,27 +42,6 @@ pub(super) fn condensing(cells: &Cells) -> Vec<bool> {
     cells.of_gas.iter().map(crowded).collect()
 }
 
-/// Moves the flagged particles of `from` to the end of `to`, as `phase`; returns how many.
-pub(super) fn change(
-    from: &mut Particles,
-    to: &mut Particles,
-    flags: &[bool],
-    phase: u16,
-) -> usize {
-    let chosen: Vec<u32> = (0..flags.len() as u32)
-        .filter(|i| flags[*i as usize])
-        .collect();
-    if chosen.is_empty() {
-        return 0;
-    }
-    let first = to.len();
-    to.append(from, &chosen);
-    to.extra[PHASE].entries_mut::<u16>()[first..].fill(phase);
-    let keep: Vec<bool> = flags.iter().map(|flag| !flag).collect();
-    from.retain(&keep);
-    chosen.len()
-}
-
 /// Lets grains near the surface take up the velocity of the liquid there, the more the nearer they are; the liquid gives the
 /// momentum, or the solid beneath it.
 pub(super) fn borrow(

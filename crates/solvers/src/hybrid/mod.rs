@@ -214,6 +214,22 @@ fn measures(phases: &Phases, changed: &Changed) -> Vec<(&'static str, f64)> {
     ]
 }
 
+/// Moves the flagged particles of `from` to the end of `to`, as `phase`; returns how many.
+fn hand_over(from: &mut Particles, to: &mut Particles, flags: &[bool], phase: u16) -> usize {
+    let chosen: Vec<u32> = (0..flags.len() as u32)
+        .filter(|i| flags[*i as usize])
+        .collect();
+    if chosen.is_empty() {
+        return 0;
+    }
+    let first = to.len();
+    to.append(from, &chosen);
+    to.extra[PHASE].entries_mut::<u16>()[first..].fill(phase);
+    let keep: Vec<bool> = flags.iter().map(|flag| !flag).collect();
+    from.retain(&keep);
+    chosen.len()
+}
+
 /// No particles, with all columns.
 fn none() -> Particles {
     Particles {
@@ -277,10 +293,10 @@ impl Hybrid {
         self.lay(liquid, gas);
         let leaving = gas::evaporating(&self.cells, liquid, &self.scale);
         let joining = gas::condensing(&self.cells);
-        changed.evaporated = gas::change(liquid, gas, &leaving, GAS);
+        changed.evaporated = hand_over(liquid, gas, &leaving, GAS);
         let mut joining = joining;
         joining.resize(gas.len(), false);
-        changed.condensed = gas::change(gas, liquid, &joining, LIQUID);
+        changed.condensed = hand_over(gas, liquid, &joining, LIQUID);
         if changed.evaporated + changed.condensed > 0 {
             self.lay(liquid, gas);
         }
