@@ -5,7 +5,7 @@ use super::machine::{self, Possible, possible};
 use super::say::{out, talk};
 use barchan_sim::state::Particles;
 use serde_json::Value;
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
@@ -21,14 +21,16 @@ pub struct Ledger {
     commit: Option<String>,
     /// Seconds since 1970.
     time: u64,
-    /// What the machine can do, measured when first asked for.
-    possible: OnceCell<Possible>,
+    possible: Possible,
     failed: Cell<bool>,
 }
 
 impl Ledger {
     /// One that prints, and appends to `keep` if it is a file.
     pub fn new(json: bool, keep: Option<PathBuf>) -> Self {
+        // Before anything else is in memory: its arrays must not be among what the benchmark is found to hold.
+        let measured = possible();
+        machine::forget_peak_memory();
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
             json,
@@ -36,14 +38,14 @@ impl Ledger {
             machine: machine::name(),
             commit: commit(),
             time: since.map_or(0, |since| since.as_secs()),
-            possible: OnceCell::new(),
+            possible: measured,
             failed: Cell::new(false),
         }
     }
 
     /// What the machine can do.
     pub fn possible(&self) -> Possible {
-        *self.possible.get_or_init(possible)
+        self.possible
     }
 
     /// What part of the machine's memory bandwidth is reached at the very least, where `rate` particles a second, each of `bytes`, are

@@ -54,6 +54,12 @@ pub fn peak_memory() -> Option<f64> {
     Some(kilobytes * 1024.0)
 }
 
+/// Lets [`peak_memory`] begin anew, where the system can.
+pub fn forget_peak_memory() {
+    // Where it cannot, the peak is that of the whole process: too high, never too low.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
 /// Time [s] that this process has worked, all threads together, to a hundredth; zero where the system does not tell.
 pub fn processor_time() -> f64 {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
