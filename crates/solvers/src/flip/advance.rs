@@ -1,6 +1,7 @@
 //! From the grid back to the particles: their velocity, and their way through the velocity field, around solids.
 
 use super::boundary::Boundary;
+use super::eight::{LANES, SEEN, Vectors, sample, sample_with_slopes};
 use super::field::{Faces, Field};
 use super::transfer::Weights;
 use crate::material::contact::bounce;
@@ -13,9 +14,6 @@ use barchan_sim::state::Particles;
 use glam::{IVec3, Mat3, Vec3};
 use rayon::prelude::*;
 
-/// Cells of a block with two more on each side: what a particle can see on its way.
-const EDGE: usize = Halo::<2>::EDGE;
-const SEEN: usize = Halo::<2>::CELLS;
 /// A particle that is slower than this part of what gravity gives in a step, under pressure, is at rest.
 const REST: f32 = 0.02;
 /// Particles keep this part of their radius from solids.
@@ -53,6 +51,25 @@ struct View {
     /// The change of velocity in this step; for FLIP.
     change: [[f32; SEEN]; 3],
     repair: [[f32; SEEN]; 3],
+}
+
+/// Up to eight particles of a block.
+struct Few<'a> {
+    positions: &'a mut [Vec3],
+    velocities: &'a mut [Vec3],
+    affine: Option<&'a mut [Mat3]>,
+    masses: &'a [f32],
+    shift: &'a [Vec3],
+}
+
+impl Few<'_> {
+    /// Lays one to rest.
+    fn stop(&mut self, i: usize) {
+        self.velocities[i] = Vec3::ZERO;
+        if let Some(affine) = &mut self.affine {
+            affine[i] = Mat3::ZERO;
+        }
+    }
 }
 
 impl Advance<'_> {
@@ -122,68 +139,96 @@ impl Advance<'_> {
         masses: &[f32],
     ) -> Moved {
         let view = self.view(halo, block);
-        let corner = self.field.grid.origin(block).as_vec3();
-        let near = self.boundary.is_near(block);
         let first = self.field.particles_in(block).start;
         let mut moved = Moved::default();
-        for i in 0..positions.len() {
-            let at = self.field.within(block, positions[i]);
-            let (flow, slopes) = sample(&view.velocity, at, affine.is_some());
-            let mut velocity = match self.transfer {
-                Transfer::Apic => flow,
-                Transfer::Flip(ratio) => {
-                    let (change, _) = sample(&view.change, at, false);
-                    flow.lerp(velocities[i] + change, ratio)
-                }
+        for start in (0..positions.len()).step_by(LANES) {
+            let here = start..positions.len().min(start + LANES);
+            let mut few = Few {
+                positions: &mut positions[here.clone()],
+                velocities: &mut velocities[here.clone()],
+                affine: affine.as_mut().map(|affine| &mut affine[here.clone()]),
+                masses: &masses[here.clone()],
+                shift: &self.shift[first + here.start..first + here.end],
             };
-            let cell = block * CELLS + local_of(at.floor().as_ivec3());
-            let pressed = self.pressure.is_some_and(|pressure| pressure[cell] > 0.0);
-            let rests = pressed && velocity.length_squared() < (REST * self.push).powi(2);
-            if rests {
-                velocities[i] = Vec3::ZERO;
-                if let Some(affine) = &mut affine {
-                    affine[i] = Mat3::ZERO;
-                }
-                moved.resting += 1;
-                continue;
-            }
-            let mut to = self.flow(&view, (block, corner), at, flow);
-            if self.repair.is_some() {
-                to += sample(&view.repair, at, false).0;
-            }
-            let mut to = (to + corner) * self.field.dx + self.shift[first + i];
-            if near {
-                // What bears pressure was rubbed in the solve; walls rub the others here.
-                let rubs = !pressed;
-                self.keep_out(positions[i], &mut to, (&mut velocity, rubs));
-            }
-            positions[i] = to;
-            velocities[i] = velocity;
-            if let Some(affine) = &mut affine {
-                affine[i] = slopes * self.field.inverse;
-            }
-            let square = velocity.length_squared();
-            moved.kinetic_energy += 0.5 * f64::from(masses[i]) * f64::from(square);
-            moved.max_speed_squared = moved.max_speed_squared.max(square);
+            self.advance_few(&view, block, &mut few, &mut moved);
         }
         moved
     }
 
-    /// Where a particle flows to, in cells from the block's corner: Runge's midpoint rule, in steps of at most a cell.
-    fn flow(&self, view: &View, block: (usize, Vec3), from: Vec3, flow: Vec3) -> Vec3 {
-        let way = self.dt * self.field.inverse;
-        let cells = flow.length() * way;
-        if cells <= 1.0 {
-            let middle = from + flow * (0.5 * way);
-            return from + sample(&view.velocity, middle, false).0 * way;
+    /// Moves up to eight particles.
+    fn advance_few(&self, view: &View, block: usize, few: &mut Few, moved: &mut Moved) {
+        let at = Vectors::new(few.positions, |point| self.field.within(block, point));
+        let (flow, slopes) = sample_with_slopes(&view.velocity, &at);
+        let velocity = match self.transfer {
+            Transfer::Apic => flow,
+            Transfer::Flip(ratio) => {
+                let own = Vectors::new(few.velocities, |velocity| velocity);
+                let carried = own.plus(&sample(&view.change, &at), 1.0);
+                flow.plus(&carried.plus(&flow, -1.0), ratio)
+            }
+        };
+        let pressed: [bool; LANES] = std::array::from_fn(|i| self.is_pressed(block, at.lane(i)));
+        let rests: [bool; LANES] =
+            std::array::from_fn(|i| pressed[i] && velocity.lane(i).length() < REST * self.push);
+        if rests[..few.positions.len()].iter().all(|rests| *rests) {
+            (0..few.positions.len()).for_each(|i| few.stop(i));
+            moved.resting += few.positions.len() as u64;
+            return;
         }
-        let parts = cells.ceil().min(16.0);
+        let way = self.dt * self.field.inverse;
+        let mut to = at.plus(&sample(&view.velocity, &at.plus(&flow, 0.5 * way)), way);
+        if self.repair.is_some() {
+            to = to.plus(&sample(&view.repair, &at), 1.0);
+        }
+        let near = self.boundary.is_near(block);
+        let corner = self.field.grid.origin(block).as_vec3();
+        for i in 0..few.positions.len() {
+            if rests[i] {
+                few.stop(i);
+                moved.resting += 1;
+                continue;
+            }
+            let (mut to, mut velocity, flow) = (to.lane(i), velocity.lane(i), flow.lane(i));
+            if flow.length() * way > 1.0 {
+                to = self.far(view, (block, corner), at.lane(i), flow);
+            }
+            let mut to = (to + corner) * self.field.dx + few.shift[i];
+            if near {
+                // What bears pressure was rubbed in the solve; walls rub the others here.
+                let rubs = !pressed[i];
+                self.keep_out(few.positions[i], &mut to, (&mut velocity, rubs));
+            }
+            few.positions[i] = to;
+            few.velocities[i] = velocity;
+            if let Some(affine) = &mut few.affine {
+                let rows = Mat3::from_cols(slopes[0].lane(i), slopes[1].lane(i), slopes[2].lane(i));
+                affine[i] = rows.transpose() * self.field.inverse;
+            }
+            let square = velocity.length_squared();
+            moved.kinetic_energy += 0.5 * f64::from(few.masses[i]) * f64::from(square);
+            moved.max_speed_squared = moved.max_speed_squared.max(square);
+        }
+    }
+
+    /// True where particles may fall asleep under pressure: at a point given in cells from the block's corner.
+    fn is_pressed(&self, block: usize, at: Vec3) -> bool {
+        let cell = block * CELLS + local_of(at.floor().as_ivec3());
+        self.pressure.is_some_and(|pressure| pressure[cell] > 0.0)
+    }
+
+    /// Where a particle flows to that crosses more than a cell, in cells from the block's corner: the midpoint rule in parts.
+    fn far(&self, view: &View, block: (usize, Vec3), from: Vec3, flow: Vec3) -> Vec3 {
+        let way = self.dt * self.field.inverse;
+        let parts = (flow.length() * way).ceil().min(16.0);
         let way = way / parts;
         let (mut at, mut flow) = (from, flow);
         for _ in 0..parts as u32 {
             let middle = self.anywhere(block, at + flow * (0.5 * way));
             at += middle * way;
             flow = self.anywhere(block, at);
+        }
+        if self.repair.is_some() {
+            at += sample(&view.repair, &Vectors::new(&[from], |point| point)).lane(0);
         }
         at
     }
@@ -252,42 +297,6 @@ impl Advance<'_> {
             }
         }
     }
-}
-
-/// The value of the three components at a point given in cells from the block's corner, and their slopes.
-#[inline]
-fn sample(values: &[[f32; SEEN]; 3], point: Vec3, with_slopes: bool) -> (Vec3, Mat3) {
-    let mut result = Vec3::ZERO;
-    let mut rows = [Vec3::ZERO; 3];
-    for axis in 0..3 {
-        let weights = Weights::new(point, axis);
-        // A point near the rim of what is seen is drawn back to it.
-        let [x, y, z] = weights
-            .base
-            .map(|b| (b + 2).clamp(0, EDGE as i32 - 2) as usize);
-        let first = x + EDGE * (y + EDGE * z);
-        let v = &values[axis];
-        let corner = |i: usize| v[first + (i & 1) + EDGE * (i >> 1 & 1) + EDGE * EDGE * (i >> 2)];
-        let [fx, fy, fz] = weights.beyond;
-        let lerp = |a: f32, b: f32, f: f32| a + (b - a) * f;
-        // Along x first, then y, then z.
-        let low = [0, 2, 4, 6].map(|i| lerp(corner(i), corner(i + 1), fx));
-        let bottom = lerp(low[0], low[1], fy);
-        let top = lerp(low[2], low[3], fy);
-        result[axis] = lerp(bottom, top, fz);
-        if with_slopes {
-            let step = [0, 2, 4, 6].map(|i| corner(i + 1) - corner(i));
-            rows[axis] = Vec3::new(
-                lerp(lerp(step[0], step[1], fy), lerp(step[2], step[3], fy), fz),
-                lerp(low[1] - low[0], low[3] - low[2], fz),
-                top - bottom,
-            );
-        }
-    }
-    (
-        result,
-        Mat3::from_cols(rows[0], rows[1], rows[2]).transpose(),
-    )
 }
 
 /// The box around the particles.

@@ -7,6 +7,7 @@
 mod advance;
 mod boundary;
 mod coupled;
+mod eight;
 mod extend;
 mod field;
 mod lanes;

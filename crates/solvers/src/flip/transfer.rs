@@ -4,22 +4,28 @@
 //! its neighbours have for it, always in the same order. No thread decides a bit.
 
 use super::boundary::Boundary;
+use super::eight::{Among, Between, LANES, Vectors};
 use super::field::Field;
 use barchan_base::grid::{BlockGrid, CELLS, EDGE};
 use barchan_sim::model::Model;
 use barchan_sim::state::Particles;
 use glam::{Mat3, Vec3};
 use rayon::prelude::*;
+use std::ops::Range;
+use wide::{f32x4, f32x8};
 
 /// Cells along the edge of what a block's particles reach.
 const REACH: usize = EDGE + 2;
 const REACHED: usize = REACH * REACH * REACH;
-/// Mass and momentum of three axes, volume, and two sums of material properties.
-const SUMS: usize = 9;
-/// Their places.
-const VOLUME: usize = 6;
-const SINE: usize = 7;
-const COHESION: usize = 8;
+/// Numbers a node holds, side by side: a face its mass and momentum, a cell its volume, two sums of material properties, and nothing.
+const OF_FACE: usize = 2;
+const OF_CELL: usize = 4;
+/// Numbers a place holds: three faces and the cell.
+const SUMS: usize = 3 * OF_FACE + OF_CELL;
+/// Where the cells' numbers begin in the sums of so many places.
+const fn cells_from(places: usize) -> usize {
+    3 * OF_FACE * places
+}
 
 /// Trilinear weights of a point about the eight nodes around it.
 #[derive(Clone, Copy)]
@@ -115,9 +121,9 @@ impl Transfer {
             .enumerate()
             .for_each(|(n, sums)| {
                 let block = field.occupied[n] as usize;
-                for particle in field.particles_in(block) {
-                    let point = field.within(block, particles.position[particle]);
-                    deposit.add(particle, point, sums);
+                let here = field.particles_in(block);
+                for start in here.clone().step_by(LANES) {
+                    deposit.add(field, block, start..here.end.min(start + LANES), sums);
                 }
             });
         self.collect(field, boundary);
@@ -165,21 +171,22 @@ impl Transfer {
             .filter(|(block, _)| *block < outside)
             .for_each(|(block, ((u, v, w), (mu, mv, mw), cells))| {
                 let total = gather(grid, block, sums, place);
-                for (axis, (velocity, mass)) in [(u, mu), (v, mv), (w, mw)].into_iter().enumerate()
-                {
-                    let room = boundary.face_room(axis, block);
-                    settle_faces(&total[2 * axis..], room, velocity, mass);
+                let (faces, of_cells) = total.split_at(cells_from(CELLS));
+                let faces = faces.chunks_exact(OF_FACE * CELLS);
+                let velocity = [(u, mu), (v, mv), (w, mw)];
+                for (axis, (total, (velocity, mass))) in faces.zip(velocity).enumerate() {
+                    settle_faces(total, boundary.face_room(axis, block), velocity, mass);
                 }
-                settle_cells(&total, boundary.cell_room(block), cells);
+                settle_cells(of_cells, boundary.cell_room(block), cells);
             });
     }
 }
 
-type Totals = [[f32; CELLS]; SUMS];
+type Totals = [f32; SUMS * CELLS];
 
 /// What a block's particles and those of its neighbours bring to its cells.
 fn gather(grid: &BlockGrid, block: usize, sums: &[f32], place: &[u32]) -> Totals {
-    let mut total = [[0.0; CELLS]; SUMS];
+    let mut total = [0.0; SUMS * CELLS];
     for (slot, neighbor) in grid.around(block).iter().enumerate() {
         let n = place[*neighbor as usize];
         if n != u32::MAX {
@@ -192,30 +199,30 @@ fn gather(grid: &BlockGrid, block: usize, sums: &[f32], place: &[u32]) -> Totals
 
 /// Velocity and mass of faces from the sums of mass and momentum.
 fn settle_faces(
-    total: &[[f32; CELLS]],
+    total: &[f32],
     room: Option<&[f32; CELLS]>,
     velocity: &mut [f32],
     mass: &mut [f32],
 ) {
-    for local in 0..CELLS {
-        let m = total[0][local];
-        velocity[local] = if m > 0.0 { total[1][local] / m } else { 0.0 };
+    for (local, total) in total.as_chunks::<OF_FACE>().0.iter().enumerate() {
+        let [m, momentum] = *total;
+        velocity[local] = if m > 0.0 { momentum / m } else { 0.0 };
         mass[local] = m / room.map_or(1.0, |room| room[local]);
     }
 }
 
 /// Fill and material means of cells.
 fn settle_cells(
-    total: &Totals,
+    total: &[f32],
     room: Option<&[f32; CELLS]>,
     (fill, sine, cohesion): (&mut [f32], &mut [f32], &mut [f32]),
 ) {
-    for local in 0..CELLS {
-        let volume = total[VOLUME][local];
+    for (local, total) in total.as_chunks::<OF_CELL>().0.iter().enumerate() {
+        let [volume, sines, cohesions, _] = *total;
         fill[local] = volume / room.map_or(1.0, |room| room[local]);
         let inverse = if volume > 0.0 { 1.0 / volume } else { 0.0 };
-        sine[local] = total[SINE][local] * inverse;
-        cohesion[local] = total[COHESION][local] * inverse;
+        sine[local] = sines * inverse;
+        cohesion[local] = cohesions * inverse;
     }
 }
 
@@ -241,57 +248,129 @@ struct Deposit<'a> {
 }
 
 impl Deposit<'_> {
+    /// Adds up to eight particles of a block.
     #[inline]
-    fn add(&self, particle: usize, point: Vec3, sums: &mut [f32]) {
-        let velocity = self.particles.velocity[particle];
-        let share = self.shares[self.particles.material[particle] as usize];
-        let mass = share.mass * self.volume;
-        let affine = self.affine.map(|affine| affine[particle]);
+    fn add(&self, field: &Field, block: usize, few: Range<usize>, sums: &mut [f32]) {
+        let positions = &self.particles.position[few.clone()];
+        let points = Vectors::new(positions, |point| field.within(block, point));
+        let among = Among::new(&points);
         for axis in 0..3 {
-            let weights = Weights::new(point, axis);
-            let nodes = nodes(&weights);
-            let eight = weights.eight();
-            let (masses, momenta) = sums[2 * axis * REACHED..][..2 * REACHED].split_at_mut(REACHED);
-            let mut values = [velocity[axis]; 8];
-            if let Some(affine) = affine {
-                let slope = affine.row(axis) * self.dx;
-                for (node, value) in values.iter_mut().enumerate() {
-                    let way = Vec3::new(
-                        (node & 1) as f32 - weights.beyond[0],
-                        (node >> 1 & 1) as f32 - weights.beyond[1],
-                        (node >> 2) as f32 - weights.beyond[2],
-                    );
-                    *value += slope.dot(way);
-                }
-            }
-            for ((node, weight), value) in nodes.into_iter().zip(eight).zip(values) {
-                masses[node] += weight * mass;
-                momenta[node] += weight * mass * value;
+            let nodes = Nodes::new(among.nodes(axis));
+            let sums = &mut sums[OF_FACE * axis * REACHED..][..OF_FACE * REACHED];
+            for (lane, particle) in few.clone().enumerate() {
+                let share = &self.shares[self.particles.material[particle] as usize];
+                let slope = match self.affine {
+                    Some(affine) => affine[particle].row(axis) * self.dx,
+                    None => Vec3::ZERO,
+                };
+                let velocity = self.particles.velocity[particle][axis];
+                nodes.add_to_faces(lane, (velocity, slope), share.mass * self.volume, sums);
             }
         }
-        let cohesion = share.cohesion + share.wet * self.particles.wetness[particle];
-        let weights = Weights::new(point, 3);
-        for (node, weight) in nodes(&weights).into_iter().zip(weights.eight()) {
-            let volume = weight * self.volume;
-            sums[VOLUME * REACHED + node] += volume;
-            sums[SINE * REACHED + node] += volume * share.sine;
-            sums[COHESION * REACHED + node] += volume * cohesion;
+        let nodes = Nodes::new(among.nodes(3));
+        let sums = &mut sums[cells_from(REACHED)..];
+        for (lane, particle) in few.enumerate() {
+            let share = &self.shares[self.particles.material[particle] as usize];
+            let cohesion = share.cohesion + share.wet * self.particles.wetness[particle];
+            let brought = [1.0, share.sine, cohesion, 0.0].map(|part| part * self.volume);
+            nodes.add_to_cells(lane, brought, sums);
         }
     }
 }
 
-/// Places of the eight nodes in a block's reach.
+/// Where up to eight particles are among the nodes of their block's reach.
+struct Nodes {
+    first: [i32; LANES],
+    beyond: [[f32; LANES]; 3],
+}
+
+/// From a node to the first one of the four rows of two around a point, and whether the row is the upper one along y and z.
+const ROWS: [(usize, usize, usize); 4] = [
+    (0, 0, 0),
+    (REACH, 1, 0),
+    (REACH * REACH, 0, 1),
+    (REACH * REACH + REACH, 1, 1),
+];
+
+impl Nodes {
+    #[inline]
+    fn new([x, y, z]: [Between; 3]) -> Self {
+        // The reach begins one cell before the block.
+        let (one, row) = (f32x8::ONE, f32x8::splat(REACH as f32));
+        let first = x.node + one + row * (y.node + one + row * (z.node + one));
+        Self {
+            first: first.fast_trunc_int().to_array(),
+            beyond: [
+                x.beyond.to_array(),
+                y.beyond.to_array(),
+                z.beyond.to_array(),
+            ],
+        }
+    }
+
+    /// Adds a particle's mass, and the momentum that it has at each node, to the faces around it.
+    #[inline]
+    fn add_to_faces(
+        &self,
+        lane: usize,
+        (velocity, slope): (f32, Vec3),
+        mass: f32,
+        sums: &mut [f32],
+    ) {
+        let [fx, fy, fz] = [0, 1, 2].map(|axis: usize| self.beyond[axis][lane]);
+        let first = self.first[lane] as usize;
+        let (wy, wz) = ([1.0 - fy, fy], [1.0 - fz, fz]);
+        let at_first = velocity - slope.x * fx - slope.y * fy - slope.z * fz;
+        // Mass and momentum of the two faces of a row, for weight and velocity 1 at the row's first: linear in both.
+        let still = f32x4::new([1.0 - fx, 0.0, fx, fx * slope.x]);
+        let moving = f32x4::new([0.0, 1.0 - fx, 0.0, fx]);
+        for (row, y, z) in ROWS {
+            let weight = f32x4::splat(mass * (wy[y] * wz[z]));
+            let there = at_first + slope.y * y as f32 + slope.z * z as f32;
+            let sums = &mut sums[OF_FACE * (first + row)..][..2 * OF_FACE];
+            add(sums, weight * (still + moving * f32x4::splat(there)));
+        }
+    }
+
+    /// Adds what a particle brings to the cells around it.
+    #[inline]
+    fn add_to_cells(&self, lane: usize, [a, b, c, d]: [f32; OF_CELL], sums: &mut [f32]) {
+        let [fx, fy, fz] = [0, 1, 2].map(|axis: usize| self.beyond[axis][lane]);
+        let first = self.first[lane] as usize;
+        let (gx, wy, wz) = (1.0 - fx, [1.0 - fy, fy], [1.0 - fz, fz]);
+        let (low, high) = (
+            f32x4::new([a, b, c, d]) * f32x4::splat(gx),
+            f32x4::new([a, b, c, d]) * f32x4::splat(fx),
+        );
+        for (row, y, z) in ROWS {
+            let weight = f32x4::splat(wy[y] * wz[z]);
+            let sums = &mut sums[OF_CELL * (first + row)..][..2 * OF_CELL];
+            let (of_low, of_high) = sums.split_at_mut(OF_CELL);
+            add(of_low, low * weight);
+            add(of_high, high * weight);
+        }
+    }
+}
+
 #[inline]
-fn nodes(weights: &Weights) -> [usize; 8] {
-    let [x, y, z] = weights.base.map(|b| (b + 1) as usize);
-    let first = x + REACH * (y + REACH * z);
-    std::array::from_fn(|node| {
-        first + (node & 1) + REACH * (node >> 1 & 1) + REACH * REACH * (node >> 2)
-    })
+fn add(sums: &mut [f32], more: f32x4) {
+    let before = f32x4::new([sums[0], sums[1], sums[2], sums[3]]);
+    sums.copy_from_slice(&(before + more).to_array());
 }
 
 /// Adds what the block in `slot` of the neighbourhood has for the cells of this block.
 fn add_overlap(slot: usize, from: &[f32], total: &mut Totals) {
+    let (faces, cells) = from.split_at(cells_from(REACHED));
+    let (of_faces, of_cells) = total.split_at_mut(cells_from(CELLS));
+    let to = of_faces.chunks_exact_mut(OF_FACE * CELLS);
+    for (to, from) in to.zip(faces.chunks_exact(OF_FACE * REACHED)) {
+        add_rows::<OF_FACE>(slot, from, to);
+    }
+    add_rows::<OF_CELL>(slot, cells, of_cells);
+}
+
+/// The same for nodes that hold `N` numbers each.
+fn add_rows<const N: usize>(slot: usize, from: &[f32], to: &mut [f32]) {
     // A neighbour on the far side reaches our last layer with its first, and the other way round.
     let span = |d: usize| match d {
         0 => (0..1, REACH - 1),
@@ -299,13 +378,14 @@ fn add_overlap(slot: usize, from: &[f32], total: &mut Totals) {
         _ => (EDGE - 1..EDGE, 0),
     };
     let ((xs, x0), (ys, y0), (zs, z0)) = (span(slot % 3), span(slot / 3 % 3), span(slot / 9));
-    for (sum, from) in total.iter_mut().zip(from.chunks_exact(REACHED)) {
-        for (k, z) in zs.clone().enumerate() {
-            for (j, y) in ys.clone().enumerate() {
-                let there = x0 + REACH * (y0 + j + REACH * (z0 + k));
-                for (i, x) in xs.clone().enumerate() {
-                    sum[x + EDGE * (y + EDGE * z)] += from[there + i];
-                }
+    for (k, z) in zs.enumerate() {
+        for (j, y) in ys.clone().enumerate() {
+            let there = x0 + REACH * (y0 + j + REACH * (z0 + k));
+            let here = xs.start + EDGE * (y + EDGE * z);
+            let row = N * xs.len();
+            let (from, to) = (&from[N * there..][..row], &mut to[N * here..][..row]);
+            for (to, from) in to.iter_mut().zip(from) {
+                *to += from;
             }
         }
     }
