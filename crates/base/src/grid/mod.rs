@@ -4,8 +4,10 @@
 //! in plain arrays of [`BlockGrid::cells`] entries, block after block; one block past the last stands for everywhere else
 //! and holds what is true far away, so that stencils need no tests at the rim.
 
+mod mask;
 mod shared;
 
+pub use mask::{Mask, bits_of, places};
 pub use shared::SharedFloats;
 
 use crate::parallel;

@@ -4,89 +4,109 @@
 //! order that carries particles over a rim of a few cells.
 
 use super::field::Faces;
-use barchan_base::grid::{BlockGrid, CELLS};
+use super::unknowns::BESIDE;
+use barchan_base::grid::{BlockGrid, CELLS, Mask, places};
 use rayon::prelude::*;
 
 /// Layers beyond the material; a particle crosses at most so many cells in a step.
 pub(super) const LAYERS: u8 = 3;
-/// The layer of faces that nobody has reached.
-const UNKNOWN: u8 = u8::MAX;
-/// Offsets to the six faces beside a face.
-const BESIDE: [usize; 6] = [12, 14, 10, 16, 4, 22];
 
 /// Scratch of the extension.
 #[derive(Default)]
 pub(super) struct Extension {
-    layer: Vec<u8>,
+    known: Mask,
+    next: Vec<u64>,
 }
 
 impl Extension {
-    /// Fills in the values of faces within so many `layers` of those for which `known` holds.
-    pub fn extend(
-        &mut self,
-        grid: &BlockGrid,
-        faces: &mut Faces,
-        layers: u8,
-        known: impl Fn(usize, usize) -> bool + Sync,
-    ) {
-        let cells = grid.len() * CELLS;
-        for (axis, faces) in faces.iter_mut().enumerate() {
-            self.layer.clear();
-            self.layer.resize(grid.cells(), UNKNOWN);
-            self.layer[..cells]
-                .par_iter_mut()
-                .enumerate()
-                .for_each(|(cell, layer)| {
-                    if known(axis, cell) {
-                        *layer = 0;
-                    }
-                });
-            for layer in 1..=layers {
-                self.add_layer(grid, faces, layer);
+    /// Fills in the values of faces within so many `layers` of those that are `known`, axis by axis.
+    pub fn extend(&mut self, grid: &BlockGrid, faces: &mut Faces, layers: u8, known: &[Mask; 3]) {
+        for (faces, known) in faces.iter_mut().zip(known) {
+            self.known.clone_from(known);
+            for _ in 0..layers {
+                self.add_layer(grid, faces);
             }
         }
     }
 
-    fn add_layer(&mut self, grid: &BlockGrid, faces: &mut [f32], layer: u8) {
-        let (known, values) = (&self.layer, &*faces);
-        let found: Vec<Vec<(u32, f32)>> = (0..grid.len())
+    fn add_layer(&mut self, grid: &BlockGrid, faces: &mut [f32]) {
+        let known = &self.known;
+        (0..grid.len())
             .into_par_iter()
-            .map(|block| {
-                let mut found = Vec::new();
-                if !grid
-                    .around(block)
-                    .iter()
-                    .any(|b| has_layer(known, *b as usize, layer - 1))
-                {
-                    return found;
-                }
-                for local in 0..CELLS {
-                    let cell = block * CELLS + local;
-                    if known[cell] != UNKNOWN {
-                        continue;
-                    }
-                    let (mut sum, mut count) = (0.0, 0.0);
-                    for offset in BESIDE {
-                        let there = grid.step(block, local, offset);
-                        if known[there] < layer {
-                            sum += values[there];
-                            count += 1.0;
-                        }
-                    }
-                    if count > 0.0 {
-                        found.push((cell as u32, sum / count));
-                    }
-                }
-                found
-            })
+            .with_min_len(64)
+            .map(|block| known.beside_any(grid.around(block)) & !known.of(block))
+            .collect_into_vec(&mut self.next);
+        let next = self.next.iter().copied().enumerate();
+        let next: Vec<(usize, u64)> = next.filter(|(_, bits)| *bits != 0).collect();
+        let values = &*faces;
+        let found: Vec<Vec<f32>> = next
+            .par_iter()
+            .map(|(block, bits)| mean_of_known(grid, known, values, (*block, *bits)))
             .collect();
-        for (cell, value) in found.into_iter().flatten() {
-            self.layer[cell as usize] = layer;
-            faces[cell as usize] = value;
+        for ((block, bits), found) in next.into_iter().zip(found) {
+            self.known.add(block, bits);
+            for (local, value) in places(bits).zip(found) {
+                faces[block * CELLS + local] = value;
+            }
         }
     }
 }
 
-fn has_layer(layers: &[u8], block: usize, layer: u8) -> bool {
-    layers[block * CELLS..(block + 1) * CELLS].contains(&layer)
+/// The mean of the known neighbours of some cells of a block.
+fn mean_of_known(
+    grid: &BlockGrid,
+    known: &Mask,
+    values: &[f32],
+    (block, bits): (usize, u64),
+) -> Vec<f32> {
+    let around = grid.around(block);
+    let sides: [u64; 6] = std::array::from_fn(|side| known.beside(around, side));
+    let mean = |local: usize| {
+        let (mut sum, mut count) = (0.0, 0.0);
+        for (side, offset) in sides.iter().zip(BESIDE) {
+            if side >> local & 1 == 1 {
+                sum += values[grid.step(block, local, offset)];
+                count += 1.0;
+            }
+        }
+        sum / count
+    };
+    places(bits).map(mean).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use barchan_base::grid::bits_of;
+    use glam::{IVec3, Vec3};
+
+    /// One known face: those at distance n in steps take its value in layer n, and no others.
+    #[test]
+    fn layers_are_steps_from_what_is_known() {
+        let mut grid = BlockGrid::default();
+        grid.rebuild(&[Vec3::splat(3.5)], 1.0);
+        let from = IVec3::new(3, 1, 2);
+        let start = grid.index(from).expect("it is on the grid");
+        let mut known = Mask::default();
+        known.fill(&grid, |block| {
+            bits_of(|local| block * CELLS + local == start)
+        });
+        let known = [known, Mask::default(), Mask::default()].map(|mut mask| {
+            if mask.is_empty() {
+                mask.fill(&grid, |_| 0);
+            }
+            mask
+        });
+        let mut faces: Faces = std::array::from_fn(|_| vec![0.0; grid.cells()]);
+        faces[0][start] = 7.0;
+        Extension::default().extend(&grid, &mut faces, LAYERS, &known);
+        for x in -3..8 {
+            let cell = IVec3::new(x, 2, 2);
+            let steps = (cell - from).abs().element_sum();
+            let value = faces[0][grid.index(cell).expect("it is on the grid")];
+            let expected = if steps <= i32::from(LAYERS) { 7.0 } else { 0.0 };
+            assert!((value - expected).abs() < 1e-6, "{cell}: {value}");
+        }
+        assert!(faces[1].iter().all(|value| *value == 0.0));
+    }
 }

@@ -24,7 +24,7 @@ mod zhu_bridson;
 use advance::Advance;
 use barchan_base::bounds::Bounds;
 use barchan_base::column::{self, ColumnSpec};
-use barchan_base::grid::CELLS;
+use barchan_base::grid::{CELLS, Mask, bits_of, places};
 use barchan_sim::coupling::Impulses;
 use barchan_sim::model::{Material, Model};
 use barchan_sim::scene::{FlipSettings, Friction, Transfer};
@@ -94,6 +94,8 @@ pub struct Flip {
     project: Pressure,
     zhu_bridson: ZhuBridson,
     extension: Extension,
+    /// Faces that have mass, and faces of active cells, axis by axis.
+    faces: [[Mask; 3]; 2],
     pressure: Vec<f32>,
     unknowns: Unknowns,
     repair: Repair,
@@ -147,6 +149,7 @@ impl Flip {
             transfer: transfer::Transfer::default(),
             coupled: Coupled::default(),
             extension: Extension::default(),
+            faces: Default::default(),
             pressure: Vec::new(),
             unknowns: Unknowns::default(),
             repair: Repair::default(),
@@ -296,27 +299,46 @@ impl Flip {
     /// Gives the faces of active cells that no particle reaches the velocity of their neighbours and next to no mass: left at
     /// rest they would stand around the material like a wall.
     fn reach_out(&mut self) {
+        self.mark_faces();
         let Field {
             grid,
             velocity,
             mass,
-            active,
             ..
         } = &mut self.field;
-        let known = |axis: usize, cell: usize| mass[axis][cell] > 0.0;
-        self.extension.extend(grid, velocity, 2, known);
-        for (axis, mass) in mass.iter_mut().enumerate() {
-            let inside = grid.len() * CELLS;
-            mass[..inside]
-                .par_iter_mut()
+        let [massive, firm] = &self.faces;
+        self.extension.extend(grid, velocity, 2, massive);
+        for (firm, mass) in firm.iter().zip(mass) {
+            mass.par_chunks_mut(CELLS)
                 .enumerate()
-                .with_min_len(CELLS)
-                .for_each(|(cell, mass)| {
-                    let below = grid.step(cell / CELLS, cell % CELLS, BESIDE[2 * axis]);
-                    if active[cell] || active[below] {
-                        *mass = mass.max(NEXT_TO_NOTHING);
+                .with_min_len(64)
+                .for_each(|(block, mass)| {
+                    for local in places(firm.of(block)) {
+                        mass[local] = mass[local].max(NEXT_TO_NOTHING);
                     }
                 });
+        }
+    }
+
+    /// Finds the faces that have mass, and those of active cells.
+    fn mark_faces(&mut self) {
+        let Field {
+            grid, mass, active, ..
+        } = &self.field;
+        let [massive, firm] = &mut self.faces;
+        let mut is_active = Mask::default();
+        is_active.fill(grid, |block| {
+            let here = &active[block * CELLS..][..CELLS];
+            bits_of(|local| here[local])
+        });
+        for axis in 0..3 {
+            massive[axis].fill(grid, |block| {
+                let here = &mass[axis][block * CELLS..][..CELLS];
+                bits_of(|local| here[local] > 0.0)
+            });
+            firm[axis].fill(grid, |block| {
+                is_active.of(block) | is_active.beside(grid.around(block), 2 * axis)
+            });
         }
     }
 
@@ -531,40 +553,47 @@ impl Flip {
     }
 
     fn extend(&mut self) {
+        self.mark_faces();
+        let known: [Mask; 3] = std::array::from_fn(|axis| self.known_faces(axis));
         let Field {
             grid,
             velocity,
             before,
-            mass,
-            active,
-            solid,
             ..
         } = &mut self.field;
+        self.extension.extend(grid, velocity, LAYERS, &known);
+        if !matches!(self.settings.transfer, Transfer::Apic) {
+            self.extension.extend(grid, before, LAYERS, &known);
+        }
+    }
+
+    /// The faces whose velocity the solve has found.
+    fn known_faces(&self, axis: usize) -> Mask {
+        let Field { grid, solid, .. } = &self.field;
+        let [massive, firm] = self.faces.each_ref().map(|faces| &faces[axis]);
         let boundary = &self.boundary;
         // Water sticks where two walls meet, on the half cell between them: docs/flip.md tells what that does.
         let sticks_in_corners = self.kind == Kind::Fluid;
-        // A face with a little mass beside one that stress holds is not free: it goes along with it.
-        let firm = |axis: usize, cell: usize| {
-            let below = grid.step(cell / CELLS, cell % CELLS, BESIDE[2 * axis]);
-            active[cell] || active[below]
-        };
-        let known = |axis: usize, cell: usize| {
-            let beside =
-                |offset: &usize| firm(axis, grid.step(cell / CELLS, cell % CELLS, *offset));
-            let below = grid.step(cell / CELLS, cell % CELLS, BESIDE[2 * axis]);
-            // Faces between two solid cells say nothing: friction is all in the solve, and material slides over them.
-            let inside = solid[cell] && solid[below];
-            if inside && !sticks_in_corners {
-                return false;
+        let mut known = Mask::default();
+        known.fill(grid, |block| {
+            // A face with a little mass beside one that stress holds is not free: it goes along with it.
+            let free = massive.of(block) & !firm.beside_any(grid.around(block));
+            let known = firm.of(block) | free;
+            if !boundary.is_near(block) {
+                return known;
             }
-            (boundary.open(axis, cell) == 0.0 && !inside)
-                || firm(axis, cell)
-                || (mass[axis][cell] > 0.0 && !BESIDE.iter().any(beside))
-        };
-        self.extension.extend(grid, velocity, LAYERS, known);
-        if !matches!(self.settings.transfer, Transfer::Apic) {
-            self.extension.extend(grid, before, LAYERS, known);
-        }
+            let first = block * CELLS;
+            let closed = bits_of(|local| boundary.open(axis, first + local) == 0.0);
+            // Faces between two solid cells say nothing: friction is all in the solve, and material slides over them.
+            let below = |local| grid.step(block, local, BESIDE[2 * axis]);
+            let inside = bits_of(|local| solid[first + local] && solid[below(local)]);
+            if sticks_in_corners {
+                known | closed & !inside
+            } else {
+                (known | closed) & !inside
+            }
+        });
+        known
     }
 
     /// Finds what keeps the particles evenly spread; true where the grid has a displacement for them.

@@ -2,6 +2,9 @@
 //!
 //! Each block adds up its own particles into an array that reaches one cell beyond it; then each block collects what it and
 //! its neighbours have for it, always in the same order. No thread decides a bit.
+//!
+//! The sums of faces across an axis lie side by side along that axis: the two that a particle of a cell reaches are then the
+//! same for all particles of the cell, and what one has written is at hand for the next.
 
 use super::boundary::Boundary;
 use super::eight::{Among, Between, LANES, Vectors};
@@ -175,7 +178,12 @@ impl Transfer {
                 let faces = faces.chunks_exact(OF_FACE * CELLS);
                 let velocity = [(u, mu), (v, mv), (w, mw)];
                 for (axis, (total, (velocity, mass))) in faces.zip(velocity).enumerate() {
-                    settle_faces(total, boundary.face_room(axis, block), velocity, mass);
+                    settle_faces(
+                        (axis, total),
+                        boundary.face_room(axis, block),
+                        velocity,
+                        mass,
+                    );
                 }
                 settle_cells(of_cells, boundary.cell_room(block), cells);
             });
@@ -199,13 +207,14 @@ fn gather(grid: &BlockGrid, block: usize, sums: &[f32], place: &[u32]) -> Totals
 
 /// Velocity and mass of faces from the sums of mass and momentum.
 fn settle_faces(
-    total: &[f32],
+    (axis, total): (usize, &[f32]),
     room: Option<&[f32; CELLS]>,
     velocity: &mut [f32],
     mass: &mut [f32],
 ) {
-    for (local, total) in total.as_chunks::<OF_FACE>().0.iter().enumerate() {
-        let [m, momentum] = *total;
+    let total = total.as_chunks::<OF_FACE>().0;
+    for local in 0..CELLS {
+        let [m, momentum] = total[turned(local, EDGE, axis)];
         velocity[local] = if m > 0.0 { momentum / m } else { 0.0 };
         mass[local] = m / room.map_or(1.0, |room| room[local]);
     }
@@ -255,14 +264,17 @@ impl Deposit<'_> {
         let points = Vectors::new(positions, |point| field.within(block, point));
         let among = Among::new(&points);
         for axis in 0..3 {
-            let nodes = Nodes::new(among.nodes(axis));
+            let mut nodes = among.nodes(axis);
+            nodes.swap(0, axis);
+            let nodes = Nodes::new(nodes);
             let sums = &mut sums[OF_FACE * axis * REACHED..][..OF_FACE * REACHED];
             for (lane, particle) in few.clone().enumerate() {
                 let share = &self.shares[self.particles.material[particle] as usize];
-                let slope = match self.affine {
-                    Some(affine) => affine[particle].row(axis) * self.dx,
-                    None => Vec3::ZERO,
+                let mut slope = match self.affine {
+                    Some(affine) => (affine[particle].row(axis) * self.dx).to_array(),
+                    None => [0.0; 3],
                 };
+                slope.swap(0, axis);
                 let velocity = self.particles.velocity[particle][axis];
                 nodes.add_to_faces(lane, (velocity, slope), share.mass * self.volume, sums);
             }
@@ -278,7 +290,7 @@ impl Deposit<'_> {
     }
 }
 
-/// Where up to eight particles are among the nodes of their block's reach.
+/// Where up to eight particles are among the nodes of their block's reach; 'x' is the axis along which sums lie side by side.
 struct Nodes {
     first: [i32; LANES],
     beyond: [[f32; LANES]; 3],
@@ -308,25 +320,31 @@ impl Nodes {
         }
     }
 
+    #[inline]
+    fn beyond(&self, lane: usize) -> [f32; 3] {
+        let [x, y, z] = &self.beyond;
+        [x[lane], y[lane], z[lane]]
+    }
+
     /// Adds a particle's mass, and the momentum that it has at each node, to the faces around it.
     #[inline]
     fn add_to_faces(
         &self,
         lane: usize,
-        (velocity, slope): (f32, Vec3),
+        (velocity, [sx, sy, sz]): (f32, [f32; 3]),
         mass: f32,
         sums: &mut [f32],
     ) {
-        let [fx, fy, fz] = [0, 1, 2].map(|axis: usize| self.beyond[axis][lane]);
+        let [fx, fy, fz] = self.beyond(lane);
         let first = self.first[lane] as usize;
         let (wy, wz) = ([1.0 - fy, fy], [1.0 - fz, fz]);
-        let at_first = velocity - slope.x * fx - slope.y * fy - slope.z * fz;
+        let at_first = velocity - sx * fx - sy * fy - sz * fz;
         // Mass and momentum of the two faces of a row, for weight and velocity 1 at the row's first: linear in both.
-        let still = f32x4::new([1.0 - fx, 0.0, fx, fx * slope.x]);
+        let still = f32x4::new([1.0 - fx, 0.0, fx, fx * sx]);
         let moving = f32x4::new([0.0, 1.0 - fx, 0.0, fx]);
         for (row, y, z) in ROWS {
             let weight = f32x4::splat(mass * (wy[y] * wz[z]));
-            let there = at_first + slope.y * y as f32 + slope.z * z as f32;
+            let there = at_first + sy * y as f32 + sz * z as f32;
             let sums = &mut sums[OF_FACE * (first + row)..][..2 * OF_FACE];
             add(sums, weight * (still + moving * f32x4::splat(there)));
         }
@@ -335,7 +353,7 @@ impl Nodes {
     /// Adds what a particle brings to the cells around it.
     #[inline]
     fn add_to_cells(&self, lane: usize, [a, b, c, d]: [f32; OF_CELL], sums: &mut [f32]) {
-        let [fx, fy, fz] = [0, 1, 2].map(|axis: usize| self.beyond[axis][lane]);
+        let [fx, fy, fz] = self.beyond(lane);
         let first = self.first[lane] as usize;
         let (gx, wy, wz) = (1.0 - fx, [1.0 - fy, fy], [1.0 - fz, fz]);
         let (low, high) = (
@@ -358,13 +376,21 @@ fn add(sums: &mut [f32], more: f32x4) {
     sums.copy_from_slice(&(before + more).to_array());
 }
 
+/// A place in a cube of so many along its edge, after x has changed places with another axis.
+#[inline]
+fn turned(place: usize, edge: usize, axis: usize) -> usize {
+    let mut digits = [place % edge, place / edge % edge, place / (edge * edge)];
+    digits.swap(0, axis);
+    digits[0] + edge * (digits[1] + edge * digits[2])
+}
+
 /// Adds what the block in `slot` of the neighbourhood has for the cells of this block.
 fn add_overlap(slot: usize, from: &[f32], total: &mut Totals) {
     let (faces, cells) = from.split_at(cells_from(REACHED));
     let (of_faces, of_cells) = total.split_at_mut(cells_from(CELLS));
     let to = of_faces.chunks_exact_mut(OF_FACE * CELLS);
-    for (to, from) in to.zip(faces.chunks_exact(OF_FACE * REACHED)) {
-        add_rows::<OF_FACE>(slot, from, to);
+    for (axis, (to, from)) in to.zip(faces.chunks_exact(OF_FACE * REACHED)).enumerate() {
+        add_rows::<OF_FACE>(turned(slot, 3, axis), from, to);
     }
     add_rows::<OF_CELL>(slot, cells, of_cells);
 }

@@ -25,6 +25,14 @@ impl Symmetric {
         (0.5 * (xx * xx + yy * yy + zz * zz) + yz * yz + xz * xz + xy * xy).sqrt()
     }
 
+    /// With each shear divided among so many edges.
+    #[inline]
+    pub fn shared_among(self, counts: [f32; 3]) -> Self {
+        let [xx, yy, zz, yz, xz, xy] = self.0;
+        let [a, b, c] = counts.map(|count| 1.0 / count.max(1.0));
+        Self([xx, yy, zz, yz * a, xz * b, xy * c])
+    }
+
     fn scaled(self, factor: f32) -> Self {
         Self(self.0.map(|entry| entry * factor))
     }

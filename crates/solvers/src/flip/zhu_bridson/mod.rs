@@ -37,6 +37,7 @@ const LEAST_COHESION: f32 = 0.02;
 pub(super) struct ZhuBridson {
     strain: Strain,
     groups: Groups,
+    /// Stresses of the cells, their shear as each of their edges gets it.
     stress: Vec<Symmetric>,
     rigid: Vec<bool>,
 }
@@ -69,7 +70,7 @@ impl ZhuBridson {
         impulses: &mut Impulses,
     ) -> Vec<(&'static str, f64)> {
         self.judge(field, step);
-        self.strain.push(field, step.boundary, &self.stress);
+        self.strain.push(field, &self.stress);
         let (changes, moved) = self.walls_and_groups(field, step, impulses);
         walls::apply(field, changes);
         self.move_groups(field, step, &moved, impulses);
@@ -92,19 +93,25 @@ impl ZhuBridson {
         self.rigid.resize(field.grid.cells(), false);
         let strain = &self.strain;
         let least = LEAST_COHESION * step.pull.length();
-        (&mut self.stress, &mut self.rigid)
+        let cells = field.grid.len() * CELLS;
+        (
+            self.stress[..cells].par_chunks_mut(CELLS),
+            self.rigid[..cells].par_chunks_mut(CELLS),
+        )
             .into_par_iter()
             .enumerate()
-            .with_min_len(CELLS)
-            .filter(|(cell, _)| field.active[*cell])
-            .for_each(|(cell, (stress, rigid))| {
-                let strength = Strength {
-                    sine: field.sine[cell],
-                    cohesion: (field.cohesion[cell] * step.dt * field.inverse).max(least),
-                };
-                let answer = answer(strain.rate(field, cell), step.pressure[cell], strength);
-                *stress = answer.stress;
-                *rigid = answer.rigid;
+            .with_min_len(16)
+            .for_each(|(block, (stress, rigid))| {
+                strain.rates(field, block, |local, rate, counts| {
+                    let cell = block * CELLS + local;
+                    let strength = Strength {
+                        sine: field.sine[cell],
+                        cohesion: (field.cohesion[cell] * step.dt * field.inverse).max(least),
+                    };
+                    let answer = answer(rate, step.pressure[cell], strength);
+                    stress[local] = answer.stress.shared_among(counts);
+                    rigid[local] = answer.rigid;
+                });
             });
         self.groups
             .find((field, step.boundary), step.unknowns, &self.rigid);
