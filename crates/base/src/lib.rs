@@ -7,6 +7,7 @@
 pub mod bounds;
 pub mod cells;
 pub mod column;
+pub mod convert;
 pub mod grid;
 pub mod linear;
 pub mod mesh;

@@ -241,7 +241,8 @@ fn distinct_blocks(points: &[Vec3], inverse: f32) -> Vec<u64> {
 /// Cells of a block with `PAD` more on each side, in one small array: what a stencil on a block looks at.
 #[derive(Clone, Debug)]
 pub struct Halo<const PAD: usize> {
-    places: Vec<(u8, u8)>,
+    /// For each row along x: the slot of the block that holds its middle, and the first cell of the row there.
+    rows: Vec<(u8, u8)>,
 }
 
 impl<const PAD: usize> Halo<PAD> {
@@ -252,35 +253,43 @@ impl<const PAD: usize> Halo<PAD> {
 
     /// The places of its cells.
     pub fn new() -> Self {
-        let place = |i: usize| {
+        let row = |i: usize| {
             let up = |v: usize| v + EDGE - PAD;
-            let (x, y, z) = (
-                up(i % Self::EDGE),
-                up(i / Self::EDGE % Self::EDGE),
-                up(i / (Self::EDGE * Self::EDGE)),
-            );
-            let slot = x / EDGE + 3 * (y / EDGE) + 9 * (z / EDGE);
-            let local = x % EDGE + EDGE * (y % EDGE) + EDGE * EDGE * (z % EDGE);
+            let (y, z) = (up(i % Self::EDGE), up(i / Self::EDGE));
+            let slot = 1 + 3 * (y / EDGE) + 9 * (z / EDGE);
+            let local = EDGE * (y % EDGE) + EDGE * EDGE * (z % EDGE);
             (slot as u8, local as u8)
         };
         Self {
-            places: (0..Self::CELLS).map(place).collect(),
+            rows: (0..Self::EDGE * Self::EDGE).map(row).collect(),
         }
     }
 
     /// Fills `to` with `get` of the index of each of its cells.
     #[inline]
     pub fn gather<T>(&self, around: &Neighborhood, to: &mut [T], get: impl Fn(usize) -> T) {
-        for (to, &(slot, local)) in to.iter_mut().zip(&self.places) {
-            *to = get(around[slot as usize] as usize * CELLS + local as usize);
-        }
+        self.scatter(around, |cell, i| to[i] = get(cell));
     }
 
     /// Calls `put` with the index of each of its cells and the cell's place in the halo.
     #[inline]
     pub fn scatter(&self, around: &Neighborhood, mut put: impl FnMut(usize, usize)) {
-        for (i, &(slot, local)) in self.places.iter().enumerate() {
-            put(around[slot as usize] as usize * CELLS + local as usize, i);
+        let mut place = 0;
+        for &(slot, start) in &self.rows {
+            // Along x a row ends in the block before its middle one and in the block after it.
+            let first = |slot: usize| around[slot] as usize * CELLS + start as usize;
+            let slot = slot as usize;
+            let (before, middle, after) = (first(slot - 1), first(slot), first(slot + 1));
+            for i in 0..PAD {
+                put(before + EDGE - PAD + i, place + i);
+            }
+            for i in 0..EDGE {
+                put(middle + i, place + PAD + i);
+            }
+            for i in 0..PAD {
+                put(after + i, place + PAD + EDGE + i);
+            }
+            place += Self::EDGE;
         }
     }
 

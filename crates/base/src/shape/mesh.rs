@@ -3,6 +3,7 @@
 use super::mesh_band::{ExactMesh, MeshBand};
 use super::{DistanceGrid, DistanceGridError, Surface};
 use crate::Bounds;
+use crate::convert::Convert;
 use crate::mesh::Mesh;
 use glam::Vec3;
 use parry3d::query::{Ray, RayCast};
@@ -108,12 +109,12 @@ impl MeshShape {
 
     /// First triangle met within `length` [m] along a unit `direction`: how far, and its normal.
     pub(super) fn cast_ray(&self, from: Vec3, direction: Vec3, length: f32) -> Option<(f32, Vec3)> {
-        let ray = Ray::new(from, direction);
+        let ray = Ray::new(from.convert(), direction.convert());
         let hit = self
             .exact
             .triangles
             .cast_local_ray_and_get_normal(&ray, length, false)?;
-        Some((hit.time_of_impact, hit.normal))
+        Some((hit.time_of_impact, hit.normal.convert()))
     }
 
     /// Index of the triangle nearest to `point` and the weights of its corners at the nearest place.

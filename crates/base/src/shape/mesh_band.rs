@@ -9,6 +9,7 @@
 
 use super::distance_grid::{NODES_PER_BLOCK, NodeBlock, SignedDistance};
 use crate::Bounds;
+use crate::convert::Convert;
 use crate::mesh::{Mesh, WindingTree};
 use glam::Vec3;
 use parry3d::bounding_volume::Aabb;
@@ -25,7 +26,8 @@ pub(super) struct ExactMesh {
 
 impl ExactMesh {
     pub fn new(mesh: &Mesh) -> Self {
-        let triangles = TriMesh::new(mesh.vertices().to_vec(), mesh.triangles().to_vec());
+        let vertices = mesh.vertices().iter().map(|vertex| vertex.convert());
+        let triangles = TriMesh::new(vertices.collect(), mesh.triangles().to_vec());
         Self {
             triangles: triangles.expect("a checked mesh has triangles"),
             winding: WindingTree::new(mesh),
@@ -36,12 +38,9 @@ impl ExactMesh {
     pub fn nearest(&self, point: Vec3) -> (f32, Vec3, u32) {
         let (projection, (triangle, _)) = self
             .triangles
-            .project_local_point_and_get_location(point, false);
-        (
-            (projection.point - point).length(),
-            projection.point,
-            triangle,
-        )
+            .project_local_point_and_get_location(point.convert(), false);
+        let place: Vec3 = projection.point.convert();
+        ((place - point).length(), place, triangle)
     }
 
     pub fn distance(&self, point: Vec3) -> f32 {
@@ -133,7 +132,7 @@ impl<'a> MeshBand<'a> {
             .exact
             .triangles
             .bvh()
-            .intersect_aabb(&Aabb::new(bounds.min, bounds.max))
+            .intersect_aabb(&Aabb::new(bounds.min.convert(), bounds.max.convert()))
         {
             let corners = self.mesh.corners(triangle as usize);
             let reach = Bounds::of(corners).grown(block.band);
@@ -292,8 +291,12 @@ mod tests {
         let random = Random::new(3, 0);
         for i in 0..5000 {
             let [a, b, c, p] = std::array::from_fn(|k| random.in_cube(i, 3 * k as u32));
-            let triangle = parry3d::shape::Triangle::new(a, b, c);
-            let expected = triangle.project_local_point(p, false).point.distance(p);
+            let triangle = parry3d::shape::Triangle::new(a.convert(), b.convert(), c.convert());
+            let nearest: Vec3 = triangle
+                .project_local_point(p.convert(), false)
+                .point
+                .convert();
+            let expected = nearest.distance(p);
             let found = distance_squared(p, &[a, b, c]).sqrt();
             assert!((found - expected).abs() < 1e-4, "{found} for {expected}"); // thin triangles in f32
         }

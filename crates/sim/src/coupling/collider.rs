@@ -1,11 +1,12 @@
 //! Shapes as rapier collides them: primitives exactly, unions part by part. Everything else is its triangles where it
 //! does not move by force, and convex pieces where it does: two heaps of triangles cannot tell in from out.
 
+use barchan_base::convert::Convert;
 use barchan_base::mesh::Mesh;
 use barchan_base::shape::Shape;
 use glam::{IVec3, Quat, Vec3};
 use rapier3d::geometry::{SharedShape, TriMeshFlags};
-use rapier3d::math::Pose;
+use rapier3d::math::{Pose, Vector};
 use rapier3d::parry::transformation::vhacd::VHACDParameters;
 use std::collections::BTreeMap;
 
@@ -55,7 +56,8 @@ fn collect(
 ) {
     let collider = match shape {
         Shape::Placed(inner, place, factor) => {
-            let place = Pose::from_parts(place.position * scale, place.rotation);
+            let place =
+                Pose::from_parts((place.position * scale).convert(), place.rotation.convert());
             return collect(inner, pose * place, scale * factor, moves, found);
         }
         Shape::Union(parts) => {
@@ -64,7 +66,7 @@ fn collect(
             }
             return;
         }
-        Shape::HalfSpace { normal } => Some(SharedShape::halfspace(*normal)),
+        Shape::HalfSpace { normal } => Some(SharedShape::halfspace(normal.convert())),
         Shape::Sphere { radius } => Some(SharedShape::ball(radius * scale)),
         Shape::Cuboid { half } => {
             let half = *half * scale;
@@ -109,14 +111,23 @@ fn meshed(shape: &Shape, scale: f32, moves: Moves) -> Option<SharedShape> {
         return convex_pieces(&simplified(mesh, MOST_TRIANGLES_CUT), volume);
     }
     let mesh = simplified(mesh, MOST_TRIANGLES);
-    let (vertices, triangles) = (mesh.vertices().to_vec(), mesh.triangles().to_vec());
+    let (vertices, triangles) = (theirs(&mesh), mesh.triangles().to_vec());
     let flags = TriMeshFlags::MERGE_DUPLICATE_VERTICES | TriMeshFlags::DELETE_DEGENERATE_TRIANGLES;
     SharedShape::trimesh_with_flags(vertices, triangles, flags).ok()
 }
 
+/// The vertices of a mesh as rapier's.
+fn theirs(mesh: &Mesh) -> Vec<Vector> {
+    mesh.vertices()
+        .iter()
+        .map(|vertex| vertex.convert())
+        .collect()
+}
+
 /// A solid as convex pieces: one where it is convex itself.
 fn convex_pieces(mesh: &Mesh, volume: f64) -> Option<SharedShape> {
-    let hull = SharedShape::convex_hull(mesh.vertices());
+    let vertices = theirs(mesh);
+    let hull = SharedShape::convex_hull(&vertices);
     let is_convex =
         |hull: &SharedShape| volume > NEARLY_CONVEX * f64::from(hull.mass_properties(1.0).mass());
     if let Some(hull) = hull.clone().filter(is_convex) {
@@ -126,11 +137,8 @@ fn convex_pieces(mesh: &Mesh, volume: f64) -> Option<SharedShape> {
         max_convex_hulls: MOST_PIECES,
         ..Default::default()
     };
-    let pieces = SharedShape::convex_decomposition_with_params(
-        mesh.vertices(),
-        mesh.triangles(),
-        &parameters,
-    );
+    let pieces =
+        SharedShape::convex_decomposition_with_params(&vertices, mesh.triangles(), &parameters);
     let some = pieces
         .as_compound()
         .is_some_and(|parts| !parts.shapes().is_empty());
@@ -167,7 +175,7 @@ fn simplified(mesh: Mesh, most: usize) -> Mesh {
 
 /// Our pose as rapier's.
 pub(super) fn to_rapier(pose: barchan_base::Pose) -> Pose {
-    Pose::from_parts(pose.position, pose.rotation)
+    Pose::from_parts(pose.position.convert(), pose.rotation.convert())
 }
 
 /// The turn that takes x to `axis`.
@@ -203,8 +211,8 @@ mod tests {
         assert!((4..=MOST_PIECES as usize).contains(&count), "{count}");
         // Through its hole a ball passes.
         let (pose, collider) = &colliders(&ring, Moves::Dynamic)[0];
-        assert!(!collider.contains_point(pose, Vec3::ZERO));
-        assert!(collider.contains_point(pose, Vec3::new(0.5, 0.0, 0.0)));
+        assert!(!collider.contains_point(pose, Vector::ZERO));
+        assert!(collider.contains_point(pose, Vector::new(0.5, 0.0, 0.0)));
     }
 
     #[test]
@@ -226,7 +234,7 @@ mod tests {
             .placed(place(5.0, std::f32::consts::FRAC_PI_2), 3.0);
         let found = colliders(&shape, Moves::Dynamic);
         assert_eq!(found.len(), 2);
-        assert!((found[1].0.translation - Vec3::new(5.0, 3.0, 0.0)).length() < 1e-5);
+        assert!((found[1].0.translation - Vector::new(5.0, 3.0, 0.0)).length() < 1e-5);
         assert!((found[1].1.as_ball().unwrap().radius - 0.6).abs() < 1e-6);
     }
 }

@@ -4,6 +4,7 @@
 //! where bodies pass each other, a hundredth of the angular momentum of a collision is lost. What hangs together and on
 //! nothing that is held is therefore turned as a whole, by what is missing. Its linear momentum does not change.
 
+use super::seen::Seen;
 use super::world::inertia_at;
 use crate::body::Dynamic;
 use glam::{DMat3, DVec3};
@@ -24,10 +25,10 @@ impl Moving {
     pub fn of(dynamic: &Dynamic, body: &RigidBody) -> Self {
         Self {
             mass: dynamic.mass,
-            inertia: inertia_at(dynamic, body.rotation().as_dquat()),
-            center: body.center_of_mass().as_dvec3(),
-            velocity: body.linvel().as_dvec3(),
-            spin: body.angvel().as_dvec3(),
+            inertia: inertia_at(dynamic, body.turn().as_dquat()),
+            center: body.center().as_dvec3(),
+            velocity: body.velocity().as_dvec3(),
+            spin: body.spin().as_dvec3(),
         }
     }
 }

@@ -22,6 +22,7 @@
 mod collider;
 mod floating;
 mod rigid;
+mod seen;
 mod world;
 
 pub use collider::can_collide;

@@ -1,5 +1,6 @@
 //! Rigid bodies moved by rapier.
 
+use super::seen::Seen;
 use super::world::{Workspace, World, dynamic_bodies};
 use super::{Coupling, Impulse};
 use crate::body::Dynamic;
@@ -55,8 +56,8 @@ impl RigidBodies {
                 self.bodies.world.body(impulse.body),
                 alone.body(impulse.body),
             );
-            let moved = (with.linvel() - without.linvel()).as_dvec3();
-            let turned = (with.angvel() - without.angvel()).as_dvec3();
+            let moved = (with.velocity() - without.velocity()).as_dvec3();
+            let turned = (with.spin() - without.spin()).as_dvec3();
             let free = impulse.linear.length_squared() / dynamic.mass
                 + impulse
                     .angular
@@ -76,10 +77,10 @@ impl RigidBodies {
         Motion {
             start: placement(dynamic, now),
             end: placement(dynamic, then),
-            rates: (now.linvel(), now.angvel()),
+            rates: (now.velocity(), now.spin()),
             drift: drift(now, then, dt),
             inertia: Inertia {
-                center: now.center_of_mass(),
+                center: now.center(),
                 inverse_mass: (1.0 / dynamic.mass) as f32,
                 inverse_inertia: inverse_inertia(dynamic, now).as_mat3(),
                 give: self.bodies.gives[index],
@@ -151,13 +152,13 @@ impl Coupling for RigidBodies {
 
 /// Where a body is, on top of where the scene puts its shape.
 fn placement(dynamic: &Dynamic, body: &RigidBody) -> Pose {
-    let rotation = *body.rotation();
-    let moved = body.translation().as_dvec3() - rotation.as_dquat() * dynamic.center;
+    let rotation = body.turn();
+    let moved = body.place().as_dvec3() - rotation.as_dquat() * dynamic.center;
     Pose::new(moved.as_vec3(), rotation)
 }
 
 fn inverse_inertia(dynamic: &Dynamic, body: &RigidBody) -> DMat3 {
-    let turn = DMat3::from_quat(body.rotation().as_dquat());
+    let turn = DMat3::from_quat(body.turn().as_dquat());
     turn * dynamic.inertia.inverse() * turn.transpose()
 }
 
@@ -165,7 +166,7 @@ fn inverse_inertia(dynamic: &Dynamic, body: &RigidBody) -> DMat3 {
 /// rounding: where it agrees with the mean of the rates within that, the rates are taken.
 fn drift(now: &RigidBody, then: &RigidBody, dt: f32) -> (Vec3, Vec3) {
     if dt == 0.0 {
-        return (now.linvel(), now.angvel());
+        return (now.velocity(), now.spin());
     }
     let mean = |a: Vec3, b: Vec3| a + (b - a) * World::MEAN;
     let choose = |measured: Vec3, rates: Vec3, size: f32| {
@@ -176,15 +177,11 @@ fn drift(now: &RigidBody, then: &RigidBody, dt: f32) -> (Vec3, Vec3) {
             rates
         }
     };
-    let way = (then.translation() - now.translation()) / dt;
-    let turn = (*then.rotation() * now.rotation().conjugate()).to_scaled_axis() / dt;
-    let size = now
-        .translation()
-        .abs()
-        .max_element()
-        .max(then.translation().abs().max_element());
+    let way = (then.place() - now.place()) / dt;
+    let turn = (then.turn() * now.turn().conjugate()).to_scaled_axis() / dt;
+    let size = now.place().abs().max(then.place().abs()).max_element();
     (
-        choose(way, mean(now.linvel(), then.linvel()), size),
-        choose(turn, mean(now.angvel(), then.angvel()), 1.0),
+        choose(way, mean(now.velocity(), then.velocity()), size),
+        choose(turn, mean(now.spin(), then.spin()), 1.0),
     )
 }

@@ -2,8 +2,10 @@
 
 use super::collider::{Moves, colliders, to_rapier, x_to};
 use super::floating::{self, Moving};
+use super::seen::Seen;
 use crate::body::{Body, Dynamic, Form, Joint, JointKind, Track};
 use crate::model::Model;
+use barchan_base::convert::Convert;
 use glam::{DMat3, DVec3, Quat, Vec3};
 use rapier3d::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -86,7 +88,10 @@ impl World {
         let handle = self.bodies.insert(builder);
         for (pose, collider) in colliders(shape, moves) {
             let collider = ColliderBuilder::new(collider)
-                .position(Pose::from_parts(pose.translation - origin, pose.rotation))
+                .position(Pose::from_parts(
+                    pose.translation - origin.convert(),
+                    pose.rotation,
+                ))
                 .density(0.0)
                 .friction(body.friction)
                 .restitution(body.restitution.unwrap_or(0.0));
@@ -125,7 +130,8 @@ impl World {
             JointKind::Fixed => (JointAxesMask::LOCKED_FIXED_AXES, Quat::IDENTITY),
         };
         let frame = |handle: RigidBodyHandle, at: Vec3| {
-            self.bodies[handle].position().inverse() * Pose::from_parts(at, turn)
+            self.bodies[handle].position().inverse()
+                * Pose::from_parts(at.convert(), turn.convert())
         };
         let builder = GenericJointBuilder::new(free)
             .local_frame1(frame(one, joint.at))
@@ -173,8 +179,8 @@ impl World {
     pub fn push(&mut self, body: usize, linear: DVec3, angular: DVec3) {
         let handle = self.handles[body].expect("a dynamic body has one of rapier's");
         let body = &mut self.bodies[handle];
-        body.apply_impulse(linear.as_vec3(), true);
-        body.apply_torque_impulse(angular.as_vec3(), true);
+        body.apply_impulse(linear.as_vec3().convert(), true);
+        body.apply_torque_impulse(angular.as_vec3().convert(), true);
     }
 
     /// Moves everything from `start` to `end` [s].
@@ -237,15 +243,15 @@ impl World {
                     continue;
                 };
                 let body = &mut self.bodies[handle];
-                body.set_linvel(body.linvel() + velocity.as_vec3(), false);
-                body.set_angvel(body.angvel() + spin.as_vec3(), false);
+                body.set_linvel(body.linvel() + velocity.as_vec3().convert(), false);
+                body.set_spin(body.spin() + spin.as_vec3());
             }
         }
     }
 
     fn step(&mut self, work: &mut Workspace) {
         work.pipeline.step(
-            self.gravity,
+            self.gravity.convert(),
             &self.parameters,
             &mut self.islands,
             &mut self.broad_phase,
@@ -283,13 +289,13 @@ impl World {
                 continue;
             };
             let body = &mut self.bodies[handle];
-            let rotation = body.rotation().as_dquat();
-            let spin = body.angvel().as_dvec3();
+            let rotation = body.turn().as_dquat();
+            let spin = body.spin().as_dvec3();
             let momentum = inertia_at(dynamic, rotation) * spin;
             let half = glam::DQuat::from_scaled_axis(spin * (0.5 * dt)) * rotation;
             let inertia = inertia_at(dynamic, half);
             let middle = (inertia.inverse() * momentum).as_vec3();
-            body.set_angvel(middle, false);
+            body.set_spin(middle);
             turns.push(Turn {
                 handle,
                 at_rest: dynamic.inertia,
@@ -305,12 +311,12 @@ impl World {
     fn end_turns(&mut self, turns: &[Turn]) {
         for turn in turns {
             let body = &mut self.bodies[turn.handle];
-            let added = turn.inertia * (body.angvel().as_dvec3() - turn.spin);
-            let rotation = DMat3::from_quat(body.rotation().as_dquat());
+            let added = turn.inertia * (body.spin().as_dvec3() - turn.spin);
+            let rotation = DMat3::from_quat(body.turn().as_dquat());
             let inertia = rotation * turn.at_rest * rotation.transpose();
             let spin = inertia.inverse() * (turn.momentum + added);
             if spin.is_finite() {
-                body.set_angvel(spin.as_vec3(), false);
+                body.set_spin(spin.as_vec3());
             }
         }
     }
@@ -353,13 +359,13 @@ fn joints(model: &Model) -> impl Iterator<Item = (usize, &Joint)> {
 fn free_body(dynamic: &Dynamic) -> RigidBodyBuilder {
     let inertia = dynamic.inertia.as_mat3();
     RigidBodyBuilder::dynamic()
-        .translation(dynamic.center.as_vec3())
-        .linvel(dynamic.velocity)
-        .angvel(dynamic.spin)
+        .translation(dynamic.center.as_vec3().convert())
+        .linvel(dynamic.velocity.convert())
+        .angvel(dynamic.spin.convert())
         .additional_mass_properties(MassProperties::with_inertia_matrix(
-            Vec3::ZERO,
+            Vector::ZERO,
             dynamic.mass as f32,
-            inertia,
+            Matrix::from_cols_array(&inertia.to_cols_array()),
         ))
         // Particles may lean on it at any time; nobody would wake it.
         .can_sleep(false)

@@ -96,6 +96,7 @@ impl Coupled {
             return Solved::default();
         }
         let solved = self.iterate(field, step, active);
+        self.groups.par_iter_mut().for_each(Group::note_wall_forces);
         for axis in 0..3 {
             let shared = &self.velocity[axis];
             field.velocity[axis]

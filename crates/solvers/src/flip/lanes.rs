@@ -267,7 +267,6 @@ pub(super) struct WallWork {
     pub weights: [[f32; 2]; 3],
     pub step: f32,
     pub force: Vec3,
-    pub before: Vec3,
 }
 
 impl WallWork {
@@ -283,6 +282,84 @@ impl WallWork {
                 xy * v.x + yy * v.y + yz * v.z,
                 xz * v.x + yz * v.y - (xx + yy) * v.z,
             )
+    }
+}
+
+/// Pieces of wall at the same place of eight blocks; where a lane has none, nothing happens.
+#[derive(Clone, Debug)]
+pub(super) struct WallLanes {
+    pub local: usize,
+    pub area: [f32x8; 3],
+    pub normal: [f32x8; 3],
+    pub friction: f32x8,
+    pub velocity: [f32x8; 3],
+    pub extra: f32x8,
+    pub weights: [[f32x8; 2]; 3],
+    pub step: f32x8,
+    /// 1 / step, and 0 in lanes without wall.
+    pub stiffness: f32x8,
+    pub force: [f32x8; 3],
+    pub before: [f32x8; 3],
+    /// Which of the group's pieces each lane has.
+    pieces: [Option<usize>; LANES],
+}
+
+impl WallLanes {
+    fn new(local: usize) -> Self {
+        Self {
+            local,
+            area: [f32x8::ZERO; 3],
+            normal: [f32x8::ZERO; 3],
+            friction: f32x8::ZERO,
+            velocity: [f32x8::ZERO; 3],
+            extra: f32x8::ZERO,
+            weights: [[f32x8::ZERO; 2]; 3],
+            step: f32x8::ZERO,
+            stiffness: f32x8::ZERO,
+            force: [f32x8::ZERO; 3],
+            before: [f32x8::ZERO; 3],
+            pieces: [None; LANES],
+        }
+    }
+
+    fn set(&mut self, piece: usize, wall: &WallWork) {
+        let lane = wall.lane;
+        self.pieces[lane] = Some(piece);
+        let vectors = [
+            (&mut self.area, wall.area),
+            (&mut self.normal, wall.normal),
+            (&mut self.velocity, wall.velocity),
+            (&mut self.force, wall.force),
+            (&mut self.before, wall.force),
+        ];
+        for (to, vector) in vectors {
+            for (axis, to) in to.iter_mut().enumerate() {
+                to.as_mut_array()[lane] = vector[axis];
+            }
+        }
+        let weights = self.weights.as_flattened_mut().iter_mut();
+        for (to, weight) in weights.zip(wall.weights.as_flattened()) {
+            to.as_mut_array()[lane] = *weight;
+        }
+        self.friction.as_mut_array()[lane] = wall.friction;
+        self.extra.as_mut_array()[lane] = wall.extra;
+        self.step.as_mut_array()[lane] = wall.step;
+        self.stiffness.as_mut_array()[lane] = 1.0 / wall.step;
+    }
+
+    /// What the walls do to the material along their normals, under the stresses of their cells.
+    #[inline]
+    pub fn push(&self, stress: &Stress) -> f32x8 {
+        let mean = |pair: usize| {
+            let [a, b, c, d] = stress.shear[pair];
+            (a + b + c + d) * f32x8::splat(0.25)
+        };
+        let ([x, y, z], [nx, ny, nz]) = (self.area, self.normal);
+        let (p, xx, yy) = (stress.pressure, stress.xx, stress.yy);
+        let (yz, xz, xy) = (mean(0), mean(1), mean(2));
+        (x * p - xx * x - xy * y - xz * z) * nx
+            + (y * p - xy * x - yy * y - yz * z) * ny
+            + (z * p - xz * x - yz * y + (xx + yy) * z) * nz
     }
 }
 
@@ -315,8 +392,9 @@ pub(super) struct Group {
     pub mobility: Box<Seen>,
     /// Where any face is not wholly open.
     pub open: Option<Box<Seen>>,
-    /// In the order of their cells.
+    /// In the order of their cells; and the same side by side, as the solve has them.
     pub walls: Vec<WallWork>,
+    pub wall_lanes: Vec<WallLanes>,
     pub active_cells: usize,
 }
 
@@ -332,6 +410,7 @@ impl Default for Group {
             mobility: Box::new([[f32x8::ZERO; SEEN]; 3]),
             open: None,
             walls: Vec::new(),
+            wall_lanes: Vec::new(),
             active_cells: 0,
         }
     }
@@ -354,6 +433,43 @@ impl Group {
         }
         self.before.copy_from_slice(&self.stress);
         self.walls.sort_by_key(|wall| wall.local);
+        self.lay_walls_side_by_side();
+    }
+
+    /// Pieces that share a place but not a lane go together; a lane's pieces keep their order.
+    fn lay_walls_side_by_side(&mut self) {
+        self.wall_lanes.clear();
+        let mut first = 0;
+        for (piece, wall) in self.walls.iter().enumerate() {
+            if self
+                .wall_lanes
+                .get(first)
+                .is_none_or(|lanes| lanes.local != wall.local)
+            {
+                first = self.wall_lanes.len();
+            }
+            let here = &self.wall_lanes[first..];
+            let free = here
+                .iter()
+                .position(|lanes| lanes.pieces[wall.lane].is_none());
+            let place = first + free.unwrap_or(here.len());
+            if place == self.wall_lanes.len() {
+                self.wall_lanes.push(WallLanes::new(wall.local));
+            }
+            self.wall_lanes[place].set(piece, wall);
+        }
+    }
+
+    /// Notes the forces that the solve has found with the pieces of wall.
+    pub fn note_wall_forces(&mut self) {
+        for lanes in &self.wall_lanes {
+            for (lane, piece) in lanes.pieces.iter().enumerate() {
+                if let Some(piece) = piece {
+                    let [x, y, z] = lanes.force.map(|force| force.as_array()[lane]);
+                    self.walls[*piece].force = Vec3::new(x, y, z);
+                }
+            }
+        }
     }
 
     fn add(&mut self, lane: usize, setup: BlockSetup) {

@@ -292,7 +292,6 @@ impl Setup<'_> {
         }
         let fill = self.field.fill[wall.cell as usize].min(1.0);
         let closing = -(arrival + self.step.pull).dot(normal);
-        let force = memory.wall_force(&self.field.grid, wall);
         WallWork {
             lane: 0,
             local,
@@ -304,8 +303,7 @@ impl Setup<'_> {
             extra: 0.5 * fill * closing * size,
             weights,
             step: RELAX / stiff.max(1e-6),
-            force,
-            before: force,
+            force: memory.wall_force(&self.field.grid, wall),
         }
     }
 }

@@ -1,9 +1,8 @@
 //! One visit of the coupled solve to a group of blocks: each cell's pressure, deviators and wall friction, one after the other.
 
-use super::lanes::{Group, Law, SEEN, Seen, Stress, WallWork};
+use super::lanes::{Group, Law, SEEN, Seen, Stress, WallLanes};
 use crate::material::yield_surface::{Deviators, scale_to_yield};
 use barchan_base::grid::{BlockGrid, CELLS, Halo, SharedFloats};
-use glam::Vec3;
 use wide::f32x8;
 
 /// Steps along each axis in what a block sees.
@@ -103,8 +102,8 @@ impl Sweep<'_> {
             ]);
             cell.push_edges(group, &group.laws[local], stress.shear);
         }
-        for wall in &group.walls {
-            rub(&mut u, group, wall, wall.force);
+        for wall in &group.wall_lanes {
+            rub(&mut u, &group.mobility, wall, wall.force);
         }
         self.store(group, &u);
     }
@@ -116,8 +115,8 @@ impl Sweep<'_> {
             change: f32x8::ZERO,
             turned_back: f32x8::ZERO,
         };
-        let mut rubbed = Progress::default();
-        let mut wall = if self.backward { group.walls.len() } else { 0 };
+        let mut walls = std::mem::take(&mut group.wall_lanes);
+        let mut wall = if self.backward { walls.len() } else { 0 };
         for turn in 0..CELLS {
             let local = if self.backward {
                 CELLS - 1 - turn
@@ -128,21 +127,22 @@ impl Sweep<'_> {
                 self.cell(&mut u, group, local, &mut sums);
             }
             if self.backward {
-                while wall > 0 && group.walls[wall - 1].local == local {
+                while wall > 0 && walls[wall - 1].local == local {
                     wall -= 1;
-                    self.wall(&mut u, group, wall, &mut rubbed);
+                    self.wall(&mut u, group, &mut walls[wall], &mut sums);
                 }
             } else {
-                while wall < group.walls.len() && group.walls[wall].local == local {
-                    self.wall(&mut u, group, wall, &mut rubbed);
+                while wall < walls.len() && walls[wall].local == local {
+                    self.wall(&mut u, group, &mut walls[wall], &mut sums);
                     wall += 1;
                 }
             }
         }
+        group.wall_lanes = walls;
         self.store(group, &u);
         Progress {
-            change: rubbed.change + f64::from(sums.change.reduce_add()),
-            turned_back: rubbed.turned_back + f64::from(sums.turned_back.reduce_add()),
+            change: f64::from(sums.change.reduce_add()),
+            turned_back: f64::from(sums.turned_back.reduce_add()),
         }
     }
 
@@ -218,36 +218,40 @@ impl Sweep<'_> {
         stress
     }
 
-    fn wall(&self, u: &mut Seen, group: &mut Group, wall: usize, progress: &mut Progress) {
-        let mut w = group.walls[wall];
-        let ahead = w.force + self.momentum * (w.force - w.before);
-        let at = Halo::<1>::inner(w.local);
-        let mut sliding = -w.velocity;
-        for axis in 0..3 {
-            let [low, high] = w.weights[axis];
-            let face = |i: usize| u[axis][i].as_array()[w.lane];
-            sliding[axis] += low * face(at) + high * face(at + STRIDE[axis]);
-        }
-        sliding -= w.normal * w.normal.dot(sliding);
-        let stress = group.stress[w.local].values(w.lane);
-        let push = (w.push(&stress).dot(w.normal) + w.extra).max(0.0);
-        let trial = ahead + sliding * w.step;
-        let limit = w.friction * push;
-        let size = trial.length();
-        let force = if size > limit {
-            trial * (limit / size.max(1e-20))
-        } else {
-            trial
+    #[inline]
+    fn wall(&self, u: &mut Seen, group: &Group, wall: &mut WallLanes, sums: &mut Sums) {
+        let at = Halo::<1>::inner(wall.local);
+        let slide = |axis: usize| {
+            let [low, high] = wall.weights[axis];
+            low * u[axis][at] + high * u[axis][at + STRIDE[axis]] - wall.velocity[axis]
         };
-        let change = force - ahead;
-        let moved = force - w.force;
-        w.before = w.force;
-        w.force = force;
-        group.walls[wall] = w;
-        rub(u, group, &w, change);
-        progress.change += f64::from(change.length_squared() / (w.step * w.step));
-        progress.turned_back -= f64::from(change.dot(moved) / w.step);
+        let sliding = [slide(0), slide(1), slide(2)];
+        let into = inner(&sliding, &wall.normal);
+        let limit = wall.push(&group.stress[wall.local]) + wall.extra;
+        let limit = wall.friction * limit.fast_max(f32x8::ZERO);
+        let momentum = f32x8::splat(self.momentum);
+        let ahead: [f32x8; 3] = std::array::from_fn(|axis| {
+            wall.force[axis] + momentum * (wall.force[axis] - wall.before[axis])
+        });
+        let trial: [f32x8; 3] = std::array::from_fn(|axis| {
+            ahead[axis] + (sliding[axis] - wall.normal[axis] * into) * wall.step
+        });
+        let size = inner(&trial, &trial).sqrt().fast_max(f32x8::splat(1e-20));
+        let scale = (limit / size).fast_min(f32x8::ONE);
+        let force = trial.map(|trial| trial * scale);
+        let change = std::array::from_fn(|axis| force[axis] - ahead[axis]);
+        let moved = std::array::from_fn(|axis| force[axis] - wall.force[axis]);
+        wall.before = wall.force;
+        wall.force = force;
+        rub(u, &group.mobility, wall, change);
+        sums.change += inner(&change, &change) * wall.stiffness * wall.stiffness;
+        sums.turned_back -= inner(&change, &moved) * wall.stiffness;
     }
+}
+
+#[inline]
+fn inner(a: &[f32x8; 3], b: &[f32x8; 3]) -> f32x8 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
 /// A cell and the faces it reaches.
@@ -396,15 +400,14 @@ fn turned(d: &Deviators, r: &[[f32x8; 3]; 3]) -> Deviators {
     }
 }
 
-/// What a change of a wall's friction does to the faces of its cell.
+/// What a change of the walls' friction does to the faces of their cells.
 #[inline]
-fn rub(u: &mut Seen, group: &Group, wall: &WallWork, change: Vec3) {
+fn rub(u: &mut Seen, mobility: &Seen, wall: &WallLanes, change: [f32x8; 3]) {
     let at = Halo::<1>::inner(wall.local);
     for axis in 0..3 {
         let [low, high] = wall.weights[axis];
         for (face, weight) in [(at, low), (at + STRIDE[axis], high)] {
-            let mobility = group.mobility[axis][face].as_array()[wall.lane];
-            u[axis][face].as_mut_array()[wall.lane] -= mobility * weight * change[axis];
+            u[axis][face] -= mobility[axis][face] * weight * change[axis];
         }
     }
 }
