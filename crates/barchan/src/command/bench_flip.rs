@@ -2,7 +2,7 @@
 
 use super::Failure;
 use super::bench_ledger::{Ledger, bytes_of_state};
-use super::machine::peak_memory;
+use super::machine::{forget_peak_memory, peak_memory};
 use super::say::{bytes, grouped};
 use barchan_sim::coupling::coupling;
 use barchan_sim::run::{RecordError, Recorder, Run, StepLine};
@@ -30,8 +30,10 @@ pub fn bench(particles: u64, ledger: &Ledger) -> Result<(), Failure> {
         ("flip, zhu-bridson", SAND, "zhu-bridson"),
         ("flip", SAND, "implicit"),
     ];
+    let program = peak_memory().unwrap_or(0.0);
     for (name, text, friction) in cases {
-        measure(name, (text, friction), particles, ledger)?;
+        forget_peak_memory();
+        measure(name, (text, friction), (particles, program), ledger)?;
     }
     Ok(())
 }
@@ -64,7 +66,7 @@ impl Recorder for Counter {
 fn measure(
     name: &str,
     (text, friction): (&str, &str),
-    particles: u64,
+    (particles, program): (u64, f64),
     ledger: &Ledger,
 ) -> Result<(), Failure> {
     let plain = scene::parse(text, Path::new("bench.toml"), &[]).map_err(Failure::input)?;
@@ -104,6 +106,7 @@ fn measure(
         name,
         mends: friction != "zhu-bridson",
         particles: state.particles.len() as f64,
+        memory: peak_memory().unwrap_or(0.0) - program,
         bytes_of_state: bytes_of_state(&state.particles),
         seconds,
         spent: std::array::from_fn(|phase| after[phase] - before[phase]),
@@ -119,6 +122,8 @@ struct Measured<'a> {
     /// False where densities are left as they are: only zeros are written then.
     mends: bool,
     particles: f64,
+    /// The most memory [bytes], without what the program itself needs.
+    memory: f64,
     bytes_of_state: f64,
     seconds: f64,
     spent: [f64; PHASES.len()],
@@ -151,7 +156,7 @@ impl Measured<'_> {
         let steps = self.counter.particle_steps;
         let rate = steps / self.seconds;
         let frame = self.seconds / f64::from(FRAMES);
-        let memory = peak_memory().unwrap_or(0.0);
+        let memory = self.memory;
         let sweeps = self.counter.sweeps / f64::from(self.counter.steps.max(1));
         let phases = PHASES.iter().zip(self.spent).zip(self.work());
         let phases: Vec<_> = phases

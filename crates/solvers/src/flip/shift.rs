@@ -8,6 +8,7 @@ use barchan_base::grid::{CELLS, Halo};
 use barchan_sim::state::Particles;
 use glam::Vec3;
 use rayon::prelude::*;
+use std::ops::Range;
 use wide::f32x8;
 
 /// Particles closer than this part of the spacing are pushed apart. The spacing is half a cell, so only the eight cells on a
@@ -17,6 +18,8 @@ const CLOSE: f32 = 0.95;
 const MOST: f32 = 0.1;
 /// A place in cells from the block where nobody is.
 const FAR_OFF: f32 = 1e6;
+/// The numbers of the lanes.
+const NUMBERS: f32x8 = f32x8::new([0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
 /// Cells along the edge of what a block's particles look at, and cells in it.
 const EDGE: usize = Halo::<1>::EDGE;
 const SEEN: usize = Halo::<1>::CELLS;
@@ -111,19 +114,21 @@ impl Crowd {
         let first = low(0) + EDGE * (low(1) + EDGE * low(2));
         let mut push = [f32x8::ZERO; 3];
         for row in [0, EDGE, EDGE * EDGE, EDGE * EDGE + EDGE] {
-            // Two cells that follow each other. Eight at a time may look beyond their end: those are too far away to count.
-            let run = [first + row, first + row + 2].map(|cell| self.starts[cell] as usize);
-            for start in (run[0]..run[1]).step_by(LANES) {
-                self.add_eight(start, at, reach, &mut push);
+            // Two cells that follow each other.
+            let start = self.starts[first + row] as usize;
+            let end = self.starts[first + row + 2] as usize;
+            for start in (start..end).step_by(LANES) {
+                self.add_eight(start..end, at, reach, &mut push);
             }
         }
         Vec3::from_array(push.map(f32x8::reduce_add))
     }
 
+    /// Adds the overlaps with the first eight of some.
     #[inline]
-    fn add_eight(&self, start: usize, at: Vec3, reach: f32, push: &mut [f32x8; 3]) {
+    fn add_eight(&self, some: Range<usize>, at: Vec3, reach: f32, push: &mut [f32x8; 3]) {
         let away = |coordinates: &[f32], at: f32| {
-            let eight = coordinates[start..].first_chunk::<LANES>();
+            let eight = coordinates[some.start..].first_chunk::<LANES>();
             f32x8::splat(at) - f32x8::new(*eight.expect("they have company"))
         };
         let away = [
@@ -135,7 +140,8 @@ impl Crowd {
         let reach = f32x8::splat(reach);
         let most = reach * reach;
         // A particle is not in its own way, nor are two in the same place: nobody knows which way apart is.
-        let counts = square.simd_lt(most) & square.simd_gt(most * f32x8::splat(1e-10));
+        let there = NUMBERS.simd_lt(f32x8::splat(some.len() as f32));
+        let counts = square.simd_lt(most) & square.simd_gt(most * f32x8::splat(1e-10)) & there;
         if !counts.any() {
             return;
         }
