@@ -5,7 +5,8 @@ use super::super::profile::{Profile, line};
 use super::super::scene_text::{MIRROR, ROUGH, SceneText, block};
 use super::super::trial::{Check, Curve, Outcome, Trial, Trouble};
 use super::finding;
-use glam::Vec3;
+use glam::{DVec3, Vec3};
+use std::collections::BTreeMap;
 
 /// Distance between particles [m] of what has the reference length of `across` spacings.
 const LENGTH: f64 = 0.4;
@@ -20,6 +21,8 @@ const TILT_ABOVE: f64 = 10.0;
 const SETTLE: f64 = 0.4;
 /// Speed of the upper layer that counts as flow, over √(g d).
 const FLOWS: f64 = 0.03;
+/// How long [s] it must flow.
+const FLOWS_ON: f64 = 0.1;
 
 /// Gravity of an incline of `angle` [deg] that goes down along x.
 fn inclined(angle: f64) -> [f64; 3] {
@@ -56,6 +59,7 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
         f64::from(place.y) > 0.6 * size[1] && (0.3..0.7).contains(&x)
     });
     let mut found = f64::NAN;
+    let mut flowing = None;
     let mut points = Vec::new();
     loop {
         let angle = from + (TILT_RATE * (lab.time() - SETTLE)).max(0.0);
@@ -66,9 +70,22 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
             lab.scene.model.gravity = Vec3::from(inclined(angle).map(|g| g as f32));
         }
         lab.frame()?;
-        let speed = lab.velocity(&upper).length() / (G * d).sqrt();
+        let turning = if turns_box && lab.time() > SETTLE {
+            DVec3::NEG_Z * TILT_RATE.to_radians()
+        } else {
+            DVec3::ZERO
+        };
+        let speed = speed_in_box(&lab, &upper, turning) / (G * d).sqrt();
         points.push([angle, speed]);
-        if lab.time() > SETTLE && speed > FLOWS {
+        // A jolt is no flow: it must go on.
+        flowing = if lab.time() > SETTLE && speed > FLOWS {
+            flowing.or(Some((angle, lab.time())))
+        } else {
+            None
+        };
+        if let Some((angle, since)) = flowing
+            && lab.time() - since > FLOWS_ON
+        {
             found = angle;
             break;
         }
@@ -88,6 +105,16 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
             is_reference: false,
         }],
     })
+}
+
+/// Mean velocity [m/s] of particles, as seen by who turns with the box.
+fn speed_in_box(lab: &Lab, which: &BTreeMap<u64, Vec3>, turning: DVec3) -> f64 {
+    let particles = &lab.state.particles;
+    let relative = |index: usize, _| {
+        let carried = turning.cross(particles.position[index].as_dvec3());
+        particles.velocity[index].as_dvec3() - carried
+    };
+    lab.mean_of(which, relative).length()
 }
 
 /// The walls of a box that turns about the edge at the origin, from level to beyond `angle` [deg].
@@ -136,7 +163,7 @@ pub fn slide(trial: &Trial) -> Result<Outcome, Trouble> {
     let middle = lab.places(|place| (0.4..0.6).contains(&(f64::from(place.x) / size[0])));
     lab.until(0.1)?;
     let mut points = vec![[lab.time(), lab.velocity(&middle).x]];
-    let before: std::collections::BTreeMap<u64, Vec3> = {
+    let before: BTreeMap<u64, Vec3> = {
         let now = lab.places(|_| true);
         now.into_iter()
             .filter(|(id, _)| middle.contains_key(id))
