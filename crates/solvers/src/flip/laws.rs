@@ -239,8 +239,9 @@ impl Setup<'_> {
         let rate: f32 = pairs
             .map(|(a, b)| (0.5 * (slope[a][b] + slope[b][a])).powi(2))
             .sum();
-        let spin = curl.length();
-        let part = (spin / ((2.0 * rate).sqrt() + SLOW * self.step.push)).min(1.0);
+        let (spin, shear) = (curl.length(), (2.0 * rate).sqrt());
+        // As a whole material may turn as fast as it likes.
+        let part = spin.min(shear) / (spin.max(shear) + SLOW * self.step.push);
         if part < 1e-3 {
             return None;
         }
