@@ -1,5 +1,6 @@
 //! A scene that runs in memory, frame by frame, and is looked at and changed in between.
 
+use super::packed;
 use super::scene_text::{FPS, SceneText};
 use super::trial::{Trial, Trouble};
 use barchan_base::column::ColumnSpec;
@@ -37,8 +38,18 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// A scene at its start.
+    /// A scene at its start, single grains as they lie.
     pub fn new(trial: &Trial, text: &SceneText) -> Result<Self, Trouble> {
+        let mut lab = Self::unpacked(trial, text)?;
+        if let Method::Dem = lab.scene.method {
+            packed::pack(&lab.scene, &mut lab.state)?;
+            lab.most = lab.state.particles.len();
+        }
+        Ok(lab)
+    }
+
+    /// A scene at its start, single grains on their lattice.
+    pub fn unpacked(trial: &Trial, text: &SceneText) -> Result<Self, Trouble> {
         let problem = |error: scene::SceneError| {
             let all: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
             format!("its scene is wrong: {}", all.join("; "))
@@ -206,7 +217,7 @@ impl Lab {
 
 /// Keeps the last line of a run.
 #[derive(Default)]
-struct LastLine {
+pub struct LastLine {
     line: Option<StepLine>,
     most: usize,
 }
