@@ -3,8 +3,11 @@
 use super::say::{out, talk};
 use super::{Failure, start_threads};
 use crate::validate::{Grains, poured_slope};
+use barchan_out::plot::{Mark, Plot, Series};
+use barchan_sim::atomic;
 use barchan_sim::grain::NAMED;
 use serde_json::json;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `calibrate`.
 #[derive(clap::Args)]
@@ -24,6 +27,9 @@ pub struct CalibrateArgs {
     /// Piles to take the mean of
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     seeds: u32,
+    /// Draw the angles over the friction into an SVG file
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
     /// Print JSON lines
     #[arg(long)]
     json: bool,
@@ -83,6 +89,7 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
         ([], _) => COMPOSITES.to_vec(),
         (some, _) => some.iter().map(|one| (*one, args.rolling)).collect(),
     };
+    let mut curves = Vec::new();
     for name in names.iter().filter(wanted) {
         let mut rows = Vec::new();
         for contact in contacts(name) {
@@ -97,8 +104,26 @@ pub fn calibrate(args: &CalibrateArgs) -> Result<(), Failure> {
         if !args.json {
             out(&table(name, &rows));
         }
+        curves.push(Series {
+            name: (*name).into(),
+            points: rows.iter().map(|row| [row.friction, row.angle]).collect(),
+            mark: Mark::Dots,
+        });
     }
-    Ok(())
+    match &args.plot {
+        Some(path) => draw(path, curves),
+        None => Ok(()),
+    }
+}
+
+/// Draws what was found.
+fn draw(path: &Path, series: Vec<Series>) -> Result<(), Failure> {
+    let plot = Plot {
+        title: "angle of repose [°] over the friction of contacts".into(),
+        series,
+    };
+    let failed = |error: std::io::Error| Failure::Run(format!("{}: {error}", path.display()));
+    atomic::write_bytes(path, plot.svg().as_bytes()).map_err(failed)
 }
 
 /// A contact, and the angle that it gives.
