@@ -21,6 +21,9 @@ use std::sync::atomic::AtomicBool;
 /// Gravity of the cases [m/s²].
 pub const G: f64 = 9.81;
 
+/// Part of space that grains fill where they lie, for heaps too small to measure it.
+const USUALLY_FILLED: f64 = 0.58;
+
 /// A scene at some moment.
 pub struct Lab {
     /// The scene; its model may be changed between frames.
@@ -115,9 +118,15 @@ impl Lab {
     pub fn volume(&self) -> f64 {
         let nominal = self.scene.model.particle_volume();
         match self.scene.method {
-            Method::Dem => self.packed_volume().unwrap_or(nominal),
+            Method::Dem => self.packed_volume().unwrap_or_else(|| self.loose_volume()),
             _ => nominal,
         }
+    }
+
+    /// Bulk volume of a grain [m³] as grains usually lie.
+    fn loose_volume(&self) -> f64 {
+        let solid = self.mass() / self.scene.model.materials[0].grain_density;
+        solid / (self.state.particles.len() as f64 * USUALLY_FILLED)
     }
 
     /// Volume over the number of grains within the material [m³]: above columns of the ground, from a grain off the
