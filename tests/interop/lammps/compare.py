@@ -384,6 +384,7 @@ neighbor 0.001 bin
 timestep 2e-5
 {move}
 fix 2 all gravity 9.81 vector 0 -1 0
+thermo_style custom step
 run 6000
 run {steps}
 """,
