@@ -325,9 +325,15 @@ fn what_sand_cannot_have_is_named() {
 #[test]
 fn what_is_hardly_meant_is_told_and_runs() {
     let bullet = "[[body]]\nname = \"bullet\"\nshape = { box = { size = [0.05, 0.05, 0.05], at = [-1, 0.1, 0] } }\nmotion = \"dynamic\"\ndensity = 5000\nvelocity = [1000, 0, 0]\n";
+    let steep = sand("4 cm", "").replace("flip", "dem");
+    let steep = steep.replace("\"dry-sand\"", "\"dry-sand\"\nfriction_angle = 70");
     for (text, says) in [
         (sand("50 cm", ""), "warning: solver.resolution: 0.5 m"),
         (sand("2 cm", bullet), "warning: body.velocity: \"bullet\""),
+        (
+            steep,
+            "warning: materials.sand.friction_angle: piles of grains of shape \"ball\"",
+        ),
     ] {
         let folder = folder_with_scene();
         std::fs::write(folder.path().join("odd.toml"), text).unwrap();

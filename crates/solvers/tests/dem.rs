@@ -450,6 +450,32 @@ fn rolling_resistance_holds_a_ball_on_a_slope_that_is_less_steep() {
     }
 }
 
+#[test]
+fn a_layer_on_a_rough_wall_does_not_roll_away_on_its_lowest_grains() {
+    for (friction, holds) in [(2.0, true), (0.9, false)] {
+        let angle = 18f32.to_radians();
+        let mut model = model(Grain {
+            rolling: 0.2,
+            ..ball()
+        });
+        model.gravity = GRAVITY as f32 * Vec3::new(angle.sin(), -angle.cos(), 0.0);
+        model.bodies.push(wall(Vec3::Y, Vec3::ZERO, friction));
+        model.bodies.push(wall(Vec3::Z, Vec3::ZERO, 0.0));
+        model.bodies.push(wall(Vec3::NEG_Z, Vec3::Z * 0.0202, 0.0));
+        fill(
+            &mut model,
+            Vec3::ZERO,
+            Vec3::new(0.12, 0.0202, 0.0202),
+            Vec3::ZERO,
+        );
+        let mut run = Run::new(model, soft());
+        run.until(0.3);
+        let middle = run.state.particles.velocity.iter().map(|v| v.x);
+        let mean = middle.sum::<f32>() / run.state.particles.len() as f32;
+        assert_eq!(mean < 0.02, holds, "{mean} m/s on a friction of {friction}");
+    }
+}
+
 /// A box of grains that fell a little.
 fn bed() -> Model {
     let mut model = model(ball());
@@ -485,6 +511,14 @@ fn a_bed_comes_to_rest_sleeps_and_wakes_where_it_is_hit() {
         places, run.state.particles.position,
         "what sleeps stays to the bit"
     );
+    // The box is tilted: they feel it only where they are told.
+    let level = run.model.gravity;
+    run.model.gravity = GRAVITY as f32 * Vec3::new(0.6, -0.8, 0.0);
+    run.solver.disturb(&mut run.state);
+    let (_, report) = run.step();
+    let all = run.state.particles.len() as f64;
+    assert!((measure(&report, "awake") - all).abs() < 0.5, "some sleep");
+    run.model.gravity = level;
     // One more falls on it.
     let high = run
         .state

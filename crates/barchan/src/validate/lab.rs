@@ -1,5 +1,6 @@
 //! A scene that runs in memory, frame by frame, and is looked at and changed in between.
 
+use super::packed;
 use super::scene_text::{FPS, SceneText};
 use super::trial::{Trial, Trouble};
 use barchan_base::column::ColumnSpec;
@@ -20,6 +21,9 @@ use std::sync::atomic::AtomicBool;
 /// Gravity of the cases [m/s²].
 pub const G: f64 = 9.81;
 
+/// Part of space that grains fill where they lie, for heaps too small to measure it.
+const USUALLY_FILLED: f64 = 0.58;
+
 /// A scene at some moment.
 pub struct Lab {
     /// The scene; its model may be changed between frames.
@@ -37,8 +41,18 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// A scene at its start.
+    /// A scene at its start, single grains as they lie.
     pub fn new(trial: &Trial, text: &SceneText) -> Result<Self, Trouble> {
+        let mut lab = Self::unpacked(trial, text)?;
+        if let Method::Dem = lab.scene.method {
+            packed::pack(&lab.scene, &mut lab.state)?;
+            lab.most = lab.state.particles.len();
+        }
+        Ok(lab)
+    }
+
+    /// A scene at its start, single grains on their lattice.
+    pub fn unpacked(trial: &Trial, text: &SceneText) -> Result<Self, Trouble> {
         let problem = |error: scene::SceneError| {
             let all: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
             format!("its scene is wrong: {}", all.join("; "))
@@ -104,9 +118,15 @@ impl Lab {
     pub fn volume(&self) -> f64 {
         let nominal = self.scene.model.particle_volume();
         match self.scene.method {
-            Method::Dem => self.packed_volume().unwrap_or(nominal),
+            Method::Dem => self.packed_volume().unwrap_or_else(|| self.loose_volume()),
             _ => nominal,
         }
+    }
+
+    /// Bulk volume of a grain [m³] as grains usually lie.
+    fn loose_volume(&self) -> f64 {
+        let solid = self.mass() / self.scene.model.materials[0].grain_density;
+        solid / (self.state.particles.len() as f64 * USUALLY_FILLED)
     }
 
     /// Volume over the number of grains within the material [m³]: above columns of the ground, from a grain off the
@@ -206,7 +226,7 @@ impl Lab {
 
 /// Keeps the last line of a run.
 #[derive(Default)]
-struct LastLine {
+pub struct LastLine {
     line: Option<StepLine>,
     most: usize,
 }

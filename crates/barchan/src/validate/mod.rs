@@ -4,6 +4,7 @@
 mod cases;
 mod lab;
 mod method;
+mod packed;
 mod profile;
 mod record;
 mod report;
@@ -11,8 +12,8 @@ mod scene_text;
 mod table;
 mod trial;
 
+pub use cases::pile::{Grains, poured_slope};
 pub use method::{METHODS, Method, method};
-pub use profile::line;
 pub use record::Record;
 pub use report::page;
 pub use table::{CASES, Case, Size, Wanted};

@@ -126,7 +126,8 @@ const ONE: Sweep = Sweep {
     steps: &[1.0],
 };
 
-const fn form(form: &'static str) -> Setting {
+/// The usual setting of a form.
+pub const fn form(form: &'static str) -> Setting {
     Setting { form, ..SETTING }
 }
 

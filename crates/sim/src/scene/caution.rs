@@ -1,16 +1,47 @@
 //! What is allowed but is hardly meant: told before a run, and no reason not to run.
 
-use super::Scene;
+use super::repose::REPOSE;
+use super::{Contact, Method, Scene};
 use crate::body::Form;
 
 /// What falls from a height of so many cells is as fast as anything in a scene should be.
 const HIGHEST_FALL: f64 = 2500.0;
+/// An angle is off by more than anybody can measure [rad]: one degree.
+const OFF: f64 = 0.0175;
 
 /// Sentences about keys whose values are hardly meant, each beginning with its key.
 pub fn cautions(scene: &Scene) -> Vec<String> {
     let mut all: Vec<String> = coarse(scene).collect();
     all.extend(fast(scene));
+    all.extend(out_of_reach(scene));
     all
+}
+
+/// Angles that no contact of single grains gives; those of the same shape that come nearest are taken.
+fn out_of_reach(scene: &Scene) -> impl Iterator<Item = String> + '_ {
+    let is_calibrated =
+        scene.method == Method::Dem && matches!(scene.dem.contact, Contact::HertzMindlin(_));
+    let materials = scene.model.materials.iter().filter(move |_| is_calibrated);
+    materials.filter_map(|material| {
+        let grain = &scene.parameters["materials"][&material.name]["grain"];
+        let shape = grain["shape"].as_str()?;
+        let (least, most) = REPOSE.get(shape)?.range();
+        let asked = material.friction_angle;
+        let nearest = asked.clamp(least, most);
+        let given = !grain["friction"].is_null();
+        let degrees = |angle: f64| format!("{:.0}°", angle.to_degrees());
+        ((asked - nearest).abs() > OFF && !given).then(|| {
+            format!(
+                "materials.{}.friction_angle: piles of grains of shape \"{shape}\" stand at {} to {}, and not at {}; {} is taken. \
+                 Choose another grain.shape, or grain.friction and grain.rolling_friction of your own",
+                material.name,
+                degrees(least),
+                degrees(most),
+                degrees(asked),
+                degrees(nearest)
+            )
+        })
+    })
 }
 
 /// Fills of which less than a cell is there.

@@ -29,6 +29,12 @@ pub static REPOSE: LazyLock<BTreeMap<String, Repose>> = LazyLock::new(|| {
 });
 
 impl Repose {
+    /// The least and the steepest angle [rad].
+    pub fn range(&self) -> (f64, f64) {
+        let angle = |row: usize| self.angle[row].si;
+        (angle(0), angle(self.angle.len() - 1))
+    }
+
     /// Friction and rolling resistance that give `angle` [rad]; beyond the table, those at its end.
     pub fn contact(&self, angle: f64) -> (f64, f64) {
         let last = self.angle.len() - 1;

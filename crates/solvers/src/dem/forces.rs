@@ -5,7 +5,7 @@
 use super::law::{Law, Pair, Touch};
 use super::lists::{CHUNK, split};
 use super::motion::{Ball, Make, Seen};
-use super::number::{LANES, Number, Vector, lanes};
+use super::number::{LANES, Number, Vector, each, lanes};
 use super::store::{Load, Store, TOUCHING, groups_mut};
 use barchan_sim::coupling::Impulses;
 use barchan_sim::solids::Solids;
@@ -88,6 +88,20 @@ struct Met {
 
 /// Balls that met are worked out in batches: finding them is one loop, what they do another.
 const BATCH: usize = 64;
+
+/// One side of four contacts.
+struct Side {
+    /// Centres of mass [m].
+    place: Vector<f64x4>,
+    /// Their velocities [m/s].
+    velocity: Vector<f64x4>,
+    /// Angular velocities [rad/s].
+    spin: Vector<f64x4>,
+    /// One over the masses [1/kg].
+    inverse_mass: f64x4,
+    /// How wet they are.
+    wetness: f64x4,
+}
 
 /// Four contacts side by side.
 struct Four {
@@ -208,8 +222,9 @@ impl Scene<'_> {
         let mut deepest = f64x4::ZERO;
         for group in batch.chunks(LANES) {
             // Lanes that are left over do as the last.
-            let mets: [Met; LANES] = std::array::from_fn(|lane| group[lane.min(group.len() - 1)]);
-            let owners = mets.map(|met| [met.ball, met.other].map(|b| self.owners[b as usize]));
+            let mets: [Met; LANES] = each(|lane| group[lane.min(group.len() - 1)]);
+            let owner = |ball: u32| self.owners[ball as usize];
+            let owners = each(|lane| [owner(mets[lane].ball), owner(mets[lane].other)]);
             let four = self.see(&mets, &owners);
             let pair = match self.pairs.len() {
                 1 => one,
@@ -229,44 +244,57 @@ impl Scene<'_> {
         &self.pairs[one * self.materials + other]
     }
 
+    /// The first or the second grain of four contacts.
+    #[inline(always)]
+    fn side(&self, owners: &[[u32; 2]; LANES], side: usize) -> Side {
+        let seen = each(|lane| &self.seen[owners[lane][side] as usize]);
+        let [x, y, z, inverse_mass] = lanes(each(|lane| &seen[lane].place));
+        let [vx, vy, vz, wetness] = lanes(each(|lane| &seen[lane].velocity));
+        let [sx, sy, sz, _] = lanes(each(|lane| &seen[lane].spin));
+        Side {
+            place: Vector([x, y, z]),
+            velocity: Vector([vx, vy, vz]),
+            spin: Vector([sx, sy, sz]),
+            inverse_mass,
+            wetness,
+        }
+    }
+
     /// Brings four contacts together.
     #[inline(always)]
     fn see(&self, mets: &[Met; LANES], owners: &[[u32; 2]; LANES]) -> Four {
         let rows = |ball: u32| bytemuck::cast_ref(&self.balls[ball as usize]);
-        let [ax, ay, az, radius_a] = lanes(mets.map(|met| rows(met.ball)));
-        let [bx, by, bz, radius_b] = lanes(mets.map(|met| rows(met.other)));
-        let [i, j] = [0, 1].map(|side| {
-            let seen = owners.map(|owners| &self.seen[owners[side] as usize]);
-            let [x, y, z, inverse_mass] = lanes(seen.map(|seen| &seen.place));
-            let [vx, vy, vz, wetness] = lanes(seen.map(|seen| &seen.velocity));
-            let [sx, sy, sz, _] = lanes(seen.map(|seen| &seen.spin));
-            let motion = [[x, y, z], [vx, vy, vz], [sx, sy, sz]].map(Vector);
-            (motion, inverse_mass, wetness)
-        });
+        let [ax, ay, az, radius_a] = lanes(each(|lane| rows(mets[lane].ball)));
+        let [bx, by, bz, radius_b] = lanes(each(|lane| rows(mets[lane].other)));
+        let (i, j) = (self.side(owners, 0), self.side(owners, 1));
         let (a, b) = (Vector([ax, ay, az]), Vector([bx, by, bz]));
         let (one, half) = (f64x4::ONE, f64x4::HALF);
         let apart = a - b;
         let distance = apart.dot(apart).root();
         // Two centres in one place part along any axis, opposite from both sides.
-        let aside = mets.map(|met| if met.other > met.ball { 1.0 } else { -1.0 });
+        let aside = each(|lane| match mets[lane].other > mets[lane].ball {
+            true => 1.0,
+            false => -1.0,
+        });
         let aside = Vector([f64x4::ZERO, f64x4::new(aside), f64x4::ZERO]);
         let normal = aside.within((distance, f64x4::ZERO), apart * (one / distance));
         let reach = radius_a + radius_b;
         let middle = ((a - normal * radius_a) + (b + normal * radius_b)) * half;
-        let levers = [middle - i.0[0], middle - j.0[0]];
+        let levers = [middle - i.place, middle - j.place];
         let overlap = reach - distance;
         Four {
             touch: Touch {
                 normal,
                 overlap,
-                velocity: (i.0[1] + i.0[2].cross(levers[0])) - (j.0[1] + j.0[2].cross(levers[1])),
+                velocity: (i.velocity + i.spin.cross(levers[0]))
+                    - (j.velocity + j.spin.cross(levers[1])),
                 radius: radius_a * radius_b / reach,
-                mass: one / (i.1 + j.1),
-                wetness: half * (i.2 + j.2),
+                mass: one / (i.inverse_mass + j.inverse_mass),
+                wetness: half * (i.wetness + j.wetness),
                 dt: f64x4::splat(self.dt),
             },
             levers,
-            rolling: i.0[2] - j.0[2],
+            rolling: i.spin - j.spin,
             depth: overlap / radius_a.at_most(radius_b),
         }
     }
@@ -304,17 +332,25 @@ fn push(
 /// What four pairs remember; new ones nothing.
 #[inline(always)]
 fn recall(mets: &[Met; LANES], memory: &[DVec3]) -> Vector<f64x4> {
-    let old = mets.map(|met| match met.fresh {
-        true => [0.0; 3],
-        false => memory[met.entry as usize].to_array(),
+    let old = each(|lane| match mets[lane].fresh {
+        true => DVec3::ZERO,
+        false => memory[mets[lane].entry as usize],
     });
-    Vector([0, 1, 2].map(|axis| f64x4::new(old.map(|old| old[axis]))))
+    let axis = |part: fn(&DVec3) -> f64| f64x4::new(each(|lane| part(&old[lane])));
+    Vector([axis(|old| old.x), axis(|old| old.y), axis(|old| old.z)])
+}
+
+/// The lanes of three numbers.
+#[inline(always)]
+fn arrays(vector: &Vector<f64x4>) -> [[f64; LANES]; 3] {
+    let [x, y, z] = vector.0;
+    [x.to_array(), y.to_array(), z.to_array()]
 }
 
 /// Remembers it.
 #[inline(always)]
 fn keep(mets: &[Met], new: &Vector<f64x4>, memory: &mut [DVec3]) {
-    let [x, y, z] = new.0.map(f64x4::to_array);
+    let [x, y, z] = arrays(new);
     for (lane, met) in mets.iter().enumerate() {
         memory[met.entry as usize] = DVec3::new(x[lane], y[lane], z[lane]);
     }
@@ -323,8 +359,11 @@ fn keep(mets: &[Met], new: &Vector<f64x4>, memory: &mut [DVec3]) {
 /// Hands a push to the grains of this chunk.
 #[inline(always)]
 fn give(push: &Push, owners: &[[u32; 2]], share: &mut Share<'_>, touched: &mut Touched) {
-    let [force, torque, other_torque] =
-        [push.force, push.torque, push.other_torque].map(|vector| vector.0.map(f64x4::to_array));
+    let (force, torque, other_torque) = (
+        arrays(&push.force),
+        arrays(&push.torque),
+        arrays(&push.other_torque),
+    );
     let at =
         |all: &[[f64; LANES]; 3], lane: usize| DVec3::new(all[0][lane], all[1][lane], all[2][lane]);
     for (lane, [one, other]) in owners.iter().enumerate() {

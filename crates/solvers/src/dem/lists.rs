@@ -154,8 +154,8 @@ pub struct Search<'a> {
     pub solids: &'a Solids,
     /// The grains in cells at least as wide as they reach.
     pub nearby: &'a Nearby,
-    /// True where rolling is resisted, and so remembered.
-    pub rolls: bool,
+    /// Whether grains, and whether walls, resist rolling, so that it is remembered.
+    pub rolls: [bool; 2],
 }
 
 /// Grains sorted into cells, and the cells around each.
@@ -352,7 +352,7 @@ impl Search<'_> {
                     let (spring, roll) = memory.unwrap_or_default();
                     lists.partners.push(partner | touching);
                     lists.springs.push(spring);
-                    if self.rolls {
+                    if self.rolls[0] {
                         lists.rolls.push(roll);
                     }
                 }
@@ -381,7 +381,7 @@ impl Search<'_> {
                 lists.wall_solids.push(index as u32 | touching);
                 lists.wall_springs.push(spring);
                 lists.wall_normals.push(normal);
-                if self.rolls {
+                if self.rolls[1] {
                     lists.wall_rolls.push(roll);
                 }
             }

@@ -25,7 +25,7 @@ pub use scale::Scale;
 
 use barchan_base::column::{ColumnSpec, Kind};
 use barchan_sim::coupling::Impulses;
-use barchan_sim::grain::ORIENTATION;
+use barchan_sim::grain::{Grain, ORIENTATION};
 use barchan_sim::model::{Material, Model};
 use barchan_sim::scene::{Contact, DemSettings};
 use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
@@ -128,7 +128,9 @@ impl Solver for Dem {
         let marks = travel(state, speed, dt);
         let renew = changed || marks.travelled > marks.half_skin;
         if renew {
-            self.work.renew(model, state, speed * dt);
+            let rolls =
+                [&self.pairs, &self.walls].map(|all| all.iter().any(|pair| pair.rolling > 0.0));
+            self.work.renew((model, rolls), state, speed * dt);
         }
         let touched = self.load(state, dt);
         let moved = self.work.finish(&outside, state, dt);
@@ -157,6 +159,12 @@ impl Solver for Dem {
             ));
         }
         Ok(())
+    }
+
+    fn disturb(&self, state: &mut State) {
+        if !state.memory.is_empty() {
+            sleep::wake_all(&mut Store::open(&mut state.memory));
+        }
     }
 
     fn cost(&self) -> Cost {
@@ -273,6 +281,13 @@ fn pairs(model: &Model, contact: &Contact, young: f64) -> Vec<Pair> {
         .collect()
 }
 
+/// Rolling resistance of a grain on a wall of this `friction`. What is too smooth to rub does not keep a grain from rolling
+/// either. No flat wall rubs with more than 1: what is beyond is bumps, and those are in a rolling grain's way too. A layer
+/// that is pushed rolls off with twice the lever of a grain that rolls alone.
+fn rolling_on(grain: &Grain, friction: f64) -> f64 {
+    grain.rolling.max(2.0 * (friction - 1.0)).min(friction)
+}
+
 /// Constants of each material with each solid, row by row; solids are rigid.
 fn walls(model: &Model, contact: &Contact, young: f64) -> Vec<Pair> {
     let all = model.grains.iter().zip(&model.materials);
@@ -285,8 +300,7 @@ fn walls(model: &Model, contact: &Contact, young: f64) -> Vec<Pair> {
             Pair {
                 damping: damping(body.restitution.map_or(material.restitution, f64::from)),
                 friction,
-                // What is too smooth to rub does not keep a grain from rolling either.
-                rolling: grain.rolling.min(friction),
+                rolling: rolling_on(grain, friction),
                 ..Pair::elastic((young, grain.poisson), (f64::INFINITY, 0.0))
             }
         })

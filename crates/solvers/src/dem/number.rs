@@ -166,11 +166,16 @@ impl From<Vector<f64>> for DVec3 {
     }
 }
 
+/// What `make` makes of each lane, written out: `map` and `from_fn` are calls where this is a few loads.
+#[inline(always)]
+pub fn each<T>(make: impl Fn(usize) -> T) -> [T; LANES] {
+    [make(0), make(1), make(2), make(3)]
+}
+
 /// Four rows of four numbers, each row a lane's; returns the numbers, each with its four lanes.
 #[inline(always)]
-pub fn lanes(rows: [&[f64; LANES]; LANES]) -> [f64x4; LANES] {
-    let [a, b, c, d] = rows;
-    std::array::from_fn(|k| f64x4::new([a[k], b[k], c[k], d[k]]))
+pub fn lanes([a, b, c, d]: [&[f64; LANES]; LANES]) -> [f64x4; LANES] {
+    each(|k| f64x4::new([a[k], b[k], c[k], d[k]]))
 }
 
 #[cfg(test)]

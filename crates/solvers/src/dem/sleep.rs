@@ -3,7 +3,7 @@
 
 use super::lists::CHUNK;
 use super::motion::Make;
-use super::store::{Load, Motion, Store, TOUCHING, groups};
+use super::store::{Load, Motion, Store, TOUCHING, groups, groups_mut};
 use barchan_sim::solids::Solids;
 use glam::DVec3;
 use rayon::prelude::*;
@@ -62,6 +62,13 @@ impl Motion {
         } else if self.quiet >= AFTER {
             self.quiet = 0.0;
         }
+    }
+}
+
+/// Wakes all that sleep; those that wait go on waiting.
+pub fn wake_all(store: &mut Store<'_>) {
+    for motion in groups_mut::<Motion>(store.motions) {
+        motion.quiet = motion.quiet.min(0.0);
     }
 }
 

@@ -44,6 +44,9 @@ struct Face {
 /// Distance and normal of a solid at a place. Distances are 32-bit numbers; what rounding took from the place is added
 /// back.
 fn nearest(solid: &Solid, at: DVec3) -> Face {
+    if let Some(face) = plane(solid, at) {
+        return face;
+    }
     let rounded = at.as_vec3();
     let contact = solid.contact(rounded);
     let normal = contact.normal.as_dvec3();
@@ -51,6 +54,22 @@ fn nearest(solid: &Solid, at: DVec3) -> Face {
         normal,
         distance: f64::from(contact.distance) + normal.dot(at - rounded.as_dvec3()),
     }
+}
+
+/// The same of a plane that never moves, in 64 bits: most that grains lean on are one.
+#[inline]
+fn plane(solid: &Solid, at: DVec3) -> Option<Face> {
+    let (normal, on) = match &**solid.shape_at_start() {
+        Shape::HalfSpace { normal } => (*normal, DVec3::ZERO),
+        Shape::Placed(shape, pose, _) => match **shape {
+            Shape::HalfSpace { normal } => (pose.vector(normal), pose.position.as_dvec3()),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let normal = normal.as_dvec3();
+    let distance = normal.dot(at - on);
+    solid.is_fixed().then_some(Face { normal, distance })
 }
 
 /// The faces of a solid, at most `most`, that a ball touches.
@@ -125,12 +144,16 @@ impl Scene<'_> {
         let point = a.center - normal * (distance + 0.5 * overlap);
         let lever = point - seen.position();
         let place = point.as_vec3();
-        let yielding = f64::from(solid.inertia().yielding(place, normal.as_vec3()));
-        let velocity = seen.velocity() + seen.spin().cross(lever);
+        let mut velocity = seen.velocity() + seen.spin().cross(lever);
+        let mut yielding = 0.0;
+        if !solid.is_fixed() {
+            yielding = f64::from(solid.inertia().yielding(place, normal.as_vec3()));
+            velocity -= solid.velocity(place).as_dvec3();
+        }
         let touch = Touch {
             normal: normal.into(),
             overlap,
-            velocity: (velocity - solid.velocity(place).as_dvec3()).into(),
+            velocity: velocity.into(),
             radius: a.radius,
             mass: 1.0 / (make.inverse_mass + yielding),
             wetness: f64::from(make.wetness),

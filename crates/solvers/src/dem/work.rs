@@ -163,8 +163,9 @@ impl Work {
         speeds.into_iter().fold(0.0, f64::max)
     }
 
-    /// Sorts the grains, once a frame, and lists anew who is near whom. `way` is the fastest ball's in this step [m].
-    pub fn renew(&mut self, model: &Model, state: &mut State, way: f64) {
+    /// Sorts the grains, once a frame, and lists anew who is near whom. `rolls` says whether grains, and whether walls, resist
+    /// rolling; `way` is the fastest ball's in this step [m].
+    pub fn renew(&mut self, (model, rolls): (&Model, [bool; 2]), state: &mut State, way: f64) {
         let State {
             particles,
             memory,
@@ -215,7 +216,7 @@ impl Work {
             skin,
             solids,
             nearby: &self.nearby,
-            rolls: model.grains.iter().any(|grain| grain.rolling > 0.0),
+            rolls,
         };
         search.list(&Past::of(&old, &places), &mut self.lists, &mut store);
         *store.motions = motions;

@@ -132,7 +132,7 @@ fn dropped(trial: &Trial, settled: &Lab, drop: Drop) -> Result<Vec<[f64; 2]>, Tr
         BED,
     )
     .table(&ball(drop.diameter, drop.density, centre, speed));
-    let mut lab = Lab::new(trial, &text)?;
+    let mut lab = Lab::unpacked(trial, &text)?;
     lab.state.particles = settled.state.particles.clone();
     lab.state.memory = settled.state.memory.clone();
     let mut points = vec![[0.0, 0.0]];

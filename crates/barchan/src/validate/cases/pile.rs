@@ -1,9 +1,11 @@
 //! Sand poured slowly from just above its own tip until it stands: the slope is the friction angle. And the pile left alone.
 
 use super::super::lab::{G, Lab};
+use super::super::method::method;
 use super::super::profile::Profile;
 use super::super::scene_text::{MIRROR, ROUGH, SceneText};
-use super::super::trial::{Check, Curve, Outcome, Trial, Trouble};
+use super::super::table::form;
+use super::super::trial::{Check, Curve, Outcome, Setting, Trial, Trouble};
 use super::finding;
 use barchan_base::Pose;
 use barchan_base::shape::Shape;
@@ -35,7 +37,8 @@ struct Pour {
 }
 
 impl Pour {
-    fn new(trial: &Trial, seed: u32) -> Result<Self, Trouble> {
+    /// Sand of the trial's angle; `grain` is the table of its grains, or nothing.
+    fn new(trial: &Trial, seed: u32, grain: &str) -> Result<Self, Trouble> {
         let setting = &trial.setting;
         let is_cone = setting.form == "cone";
         let spacing = RADIUS / setting.across;
@@ -53,6 +56,7 @@ impl Pour {
         let text = SceneText::new(trial, spacing)
             .seed(seed)
             .sand(setting.angle)
+            .table(grain)
             .ground(ROUGH);
         let text = if is_cone {
             text.quarter()
@@ -144,13 +148,51 @@ impl Pour {
     }
 }
 
+/// Single grains that are tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Grains<'a> {
+    /// Name of their shape.
+    pub shape: &'a str,
+    /// Coefficient of friction where they touch.
+    pub friction: f64,
+    /// Coefficient of rolling resistance.
+    pub rolling: f64,
+}
+
+/// Slope [deg] of a slab poured of `grains`, as the case measures it, `across` of them to the foot of a pile of `angle` [deg].
+pub fn poured_slope(
+    grains: Grains<'_>,
+    (angle, across): (f64, f64),
+    seed: u32,
+) -> Result<f64, Trouble> {
+    let trial = Trial {
+        setting: Setting {
+            angle,
+            across,
+            ..form("slab")
+        },
+        method: method("dem").ok_or("there is no method of single grains")?,
+    };
+    let Grains {
+        shape,
+        friction,
+        rolling,
+    } = grains;
+    let grain = format!(
+        "[materials.m.grain]\nshape = \"{shape}\"\nfriction = {friction}\nrolling_friction = {rolling}"
+    );
+    let mut pour = Pour::new(&trial, seed, &grain)?;
+    pour.finish()?;
+    Ok(pour.slope())
+}
+
 /// The slope of piles: the mean of the seeds.
 pub fn pile(trial: &Trial) -> Result<Outcome, Trouble> {
     let setting = &trial.setting;
     let mut outcome = Outcome::default();
     let mut sum = 0.0;
     for seed in 1..=setting.seeds {
-        let mut pour = Pour::new(trial, seed)?;
+        let mut pour = Pour::new(trial, seed, "")?;
         pour.finish()?;
         sum += pour.slope();
         outcome.particles = outcome.particles.max(pour.lab.most);
@@ -188,7 +230,7 @@ fn profile_curves(trial: &Trial, pour: &Pour) -> Vec<Curve> {
 
 /// A finished pile is watched for 10 s.
 pub fn rest(trial: &Trial) -> Result<Outcome, Trouble> {
-    let mut pour = Pour::new(trial, 1)?;
+    let mut pour = Pour::new(trial, 1, "")?;
     pour.finish()?;
     let watch = 10.0 * trial.setting.patience;
     let begin = pour.lab.time();

@@ -1,0 +1,108 @@
+//! Grains as they lie. Single grains begin on a lattice, a third looser than grains ever lie, so that a bed of them would first
+//! fall together, and gain speed down an incline before it rests on it. They do that in a box of their own, and the case
+//! begins with those that lie within its fill.
+
+use super::lab::{G, LastLine};
+use super::scene_text::FPS;
+use super::trial::Trouble;
+use barchan_base::shape::Shape;
+use barchan_base::{Bounds, Pose};
+use barchan_sim::body::{Body, Form};
+use barchan_sim::coupling::coupling;
+use barchan_sim::model::Fill;
+use barchan_sim::run::Run;
+use barchan_sim::scene::{Contact, Scene, Stiffness};
+use barchan_sim::start::start;
+use barchan_sim::state::State;
+use barchan_solvers::dem::Dem;
+use glam::{Quat, Vec3};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Height of the lattice over that of the fill: what lies on a lattice is this much looser, and a little more.
+const HIGHER: f32 = 1.75;
+/// How long grains fall together, over the time of a fall through the lattice's height.
+const FALLS: f64 = 2.5;
+/// A grain is taken where this part of its radius is inside the fill's surface.
+const INSIDE: f32 = 0.9;
+
+/// Lets the grains of a scene's only fill fall together, and begins `state` with them.
+pub fn pack(scene: &Scene, state: &mut State) -> Result<(), Trouble> {
+    let [fill] = scene.model.fills.as_slice() else {
+        return Ok(());
+    };
+    let bounds = fill.shape.bounds();
+    let heap = boxed(scene, fill, &bounds);
+    let columns = barchan_solvers::solver(&heap).columns();
+    let mut settled = start(&heap.model, heap.fps, columns).map_err(|e| e.to_string())?;
+    let height = f64::from(HIGHER * bounds.size().y);
+    let frames = (FALLS * (2.0 * height / G).sqrt() * FPS).ceil();
+    let mut run = Run {
+        model: &heap.model,
+        solver: &mut *barchan_solvers::solver(&heap),
+        coupling: &mut *coupling(&heap.model),
+        max_step: heap.max_step,
+        stop: &AtomicBool::new(false),
+    };
+    run.until(frames as u32, &mut settled, &mut LastLine::default())
+        .map_err(|error| error.to_string())?;
+    let mut grains = settled.particles;
+    let places = grains.position.iter().zip(&grains.radius);
+    let taken: Vec<bool> = places
+        .map(|(place, radius)| fill.shape.distance(*place) <= -INSIDE * radius)
+        .collect();
+    grains.retain(&taken);
+    // They begin at rest, with the ids that they would have had.
+    grains.velocity.fill(Vec3::ZERO);
+    for column in &mut grains.extra {
+        if column.spec.name == "spin" {
+            column.entries_mut::<Vec3>().fill(Vec3::ZERO);
+        }
+    }
+    for (id, place) in grains.id.iter_mut().zip(0..) {
+        *id = place;
+    }
+    state.tally.next_id = grains.len() as u64;
+    state.particles = grains;
+    Ok(())
+}
+
+/// The scene with nothing but its grains, in a smooth box as wide as their fill, as stiff as they will be.
+fn boxed(scene: &Scene, fill: &Fill, bounds: &Bounds) -> Scene {
+    let mut heap = scene.clone();
+    if let Contact::HertzMindlin(_) = scene.dem.contact {
+        let young = Dem::new(&scene.model, scene.dem).scale().young;
+        heap.dem.contact = Contact::HertzMindlin(Stiffness::Young(young));
+    }
+    let model = &mut heap.model;
+    model.gravity = Vec3::NEG_Y * G as f32;
+    model.emitters.clear();
+    model.sinks.clear();
+    model.wet.clear();
+    let size = bounds.size() * Vec3::new(1.0, HIGHER, 1.0);
+    let middle = Pose::new(bounds.min + 0.5 * size, Quat::IDENTITY);
+    model.fills = vec![Fill {
+        shape: Shape::Cuboid { half: 0.5 * size }.placed(middle, 1.0),
+        velocity: Vec3::ZERO,
+        ..fill.clone()
+    }];
+    let walls = [
+        (Vec3::Y, bounds.min),
+        (Vec3::X, bounds.min),
+        (Vec3::Z, bounds.min),
+        (Vec3::NEG_X, bounds.max),
+        (Vec3::NEG_Z, bounds.max),
+    ];
+    model.bodies = walls.map(|(normal, at)| wall(normal, at)).to_vec();
+    heap
+}
+
+fn wall(normal: Vec3, at: Vec3) -> Body {
+    let plane = Shape::HalfSpace { normal }.placed(Pose::new(at, Quat::IDENTITY), 1.0);
+    Body {
+        name: "wall".into(),
+        form: Form::Static(Arc::new(plane)),
+        friction: 0.0,
+        restitution: None,
+    }
+}
