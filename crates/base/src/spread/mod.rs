@@ -16,6 +16,7 @@ mod graph;
 mod locate;
 mod net;
 mod pressure;
+mod pyramid;
 mod settle;
 #[cfg(test)]
 mod tests;
