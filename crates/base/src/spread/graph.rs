@@ -25,38 +25,6 @@ const FARTHER: f32 = 0.5;
 /// Neighbours that join a node to make a piece.
 const JOINED: usize = 3;
 
-/// No member.
-const FREE: u32 = u32::MAX;
-
-/// How the nodes of a graph make up those of a coarser one.
-#[derive(Clone, Debug, Default)]
-pub struct Pieces {
-    /// The piece that each node is part of.
-    pub of: Vec<u32>,
-    /// The nodes of each piece; unused places are [`FREE`].
-    pub members: Vec<[u32; 1 + JOINED]>,
-}
-
-impl Pieces {
-    /// Sums the values of each piece's nodes.
-    pub fn sum(&self, values: &[f32], sums: &mut [f32]) {
-        let one = |(list, sum): (&[u32; 1 + JOINED], &mut f32)| {
-            *sum = nodes(list).map(|node| values[node]).sum();
-        };
-        self.members
-            .par_iter()
-            .zip(sums)
-            .with_min_len(STRETCH)
-            .for_each(one);
-    }
-}
-
-/// The nodes of a piece.
-fn nodes(list: &[u32; 1 + JOINED]) -> impl Iterator<Item = usize> + '_ {
-    let used = list.iter().filter(|node| **node != FREE);
-    used.map(|node| *node as usize)
-}
-
 impl Graph {
     /// Makes it of nodes at `centers`; `row(i)` calls its argument with each neighbour and coefficient, and returns the
     /// coupling to where the unknown is zero.
@@ -83,54 +51,49 @@ impl Graph {
         &self.links[self.starts[node] as usize..self.starts[node + 1] as usize]
     }
 
-    /// Each node that is still free takes up to three free neighbours along.
-    fn pieces(&self) -> Pieces {
-        let count = self.excess.len();
-        let mut of = vec![FREE; count];
-        let mut members: Vec<[u32; 1 + JOINED]> = Vec::with_capacity(count / 3);
-        for node in 0..count {
-            if of[node] != FREE {
+    /// A graph of about a quarter of the nodes, and the node there that each node here is part of. Borders of pieces are as long as
+    /// those of their nodes together, and pieces as far apart as their centres.
+    pub fn coarser(&self) -> (Self, Vec<u32>) {
+        const FREE: u32 = u32::MAX;
+        let nodes = self.excess.len();
+        let mut pieces = vec![FREE; nodes];
+        let mut members: Vec<[u32; 1 + JOINED]> = Vec::with_capacity(nodes / 3);
+        for node in 0..nodes {
+            if pieces[node] != FREE {
                 continue;
             }
             let piece = members.len() as u32;
             let mut list = [FREE; 1 + JOINED];
             list[0] = node as u32;
-            of[node] = piece;
+            pieces[node] = piece;
             let mut count = 1;
             for (other, _) in self.links(node) {
-                if count <= JOINED && of[*other as usize] == FREE {
-                    of[*other as usize] = piece;
+                if count <= JOINED && pieces[*other as usize] == FREE {
+                    pieces[*other as usize] = piece;
                     list[count] = *other;
                     count += 1;
                 }
             }
             members.push(list);
         }
-        Pieces { of, members }
-    }
-
-    /// A graph of about a quarter of the nodes, and the node there that each node here is part of. Borders of pieces are as long as
-    /// those of their nodes together, and pieces as far apart as their centres.
-    pub fn coarser(&self) -> (Self, Pieces) {
-        let Pieces { of, members } = self.pieces();
         let center = |list: &[u32; 1 + JOINED]| {
-            let sum: Vec3 = nodes(list).map(|node| self.centers[node]).sum();
-            sum / nodes(list).count() as f32
+            let there = || list.iter().filter(|m| **m != FREE);
+            let sum: Vec3 = there().map(|m| self.centers[*m as usize]).sum();
+            sum / there().count() as f32
         };
         let centers: Vec<Vec3> = members.iter().map(center).collect();
         let apart = |a: usize, b: usize| centers[a].distance(centers[b]);
-        let border = |node: usize, other: usize, ease: f32| {
-            ease * self.centers[node].distance(self.centers[other])
+        let border = |node: u32, other: u32, ease: f32| {
+            ease * self.centers[node as usize].distance(self.centers[other as usize])
         };
         let coarse = Self::new(centers.clone(), |piece, link| {
             let mut row: Vec<(u32, f32)> = Vec::new();
             let mut excess = 0.0;
-            for member in nodes(&members[piece]) {
-                excess += self.excess[member];
-                for &(other, ease) in self.links(member) {
-                    let node = other as usize;
-                    let length = border(member.min(node), member.max(node), ease);
-                    let other = of[node];
+            for &member in members[piece].iter().filter(|m| **m != FREE) {
+                excess += self.excess[member as usize];
+                for &(other, ease) in self.links(member as usize) {
+                    let length = border(member.min(other), member.max(other), ease);
+                    let other = pieces[other as usize];
                     if other as usize == piece {
                         continue;
                     }
@@ -146,7 +109,7 @@ impl Graph {
             }
             FARTHER * excess
         });
-        (coarse, Pieces { of, members })
+        (coarse, pieces)
     }
 }
 

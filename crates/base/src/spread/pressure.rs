@@ -6,13 +6,20 @@
 //!
 //! p is zero away from crowded faces, so only faces around those are solved for. That region is a guess; where the solution would
 //! push too much over its rim it is widened and solved again, so that what comes out is the solution on all faces. The
-//! first solve starts from that of coarser and coarser graphs, which knows already how far the pressure will reach; they are its
-//! preconditioner as well.
+//! first solve starts from that of coarser and coarser graphs, which knows already how far the pressure will reach.
 
 use super::faces::{Faces, NONE};
 use super::graph::Graph;
-use super::pyramid::Pyramid;
-use crate::linear::{Scratch, Tolerance, nonnegative};
+use crate::linear::{Jacobi, Operator, Scratch, Tolerance, nonnegative};
+
+/// Graphs this small are solved from nothing.
+const SMALL: usize = 500;
+
+/// How well coarse graphs are solved.
+const COARSE: Tolerance = Tolerance {
+    relative: 1e-2,
+    max_iterations: 50,
+};
 
 /// Rounds of widening the region; each doubles how far it is widened.
 const ROUNDS: u32 = 24;
@@ -50,14 +57,16 @@ pub fn pressure(faces: &Faces, surplus: &[f32], tolerance: Tolerance) -> Pressur
     let mut scratch = Scratch::default();
     let mut rings = 2;
     for round in 0..ROUNDS {
-        let graphs = Pyramid::new(region.graph());
+        let graph = region.graph();
         let b = region.gather(surplus);
         let mut x = match round {
-            0 => graphs.start(&b),
+            0 => start(&graph, &b),
             _ => region.gather(&result.values),
         };
-        let (graph, cycle) = (graphs.finest(), &mut graphs.cycle(0));
-        let solved = nonnegative(graph, cycle, &b, &mut x, tolerance, &mut scratch);
+        let mut jacobi = Jacobi {
+            diagonal: graph.diagonal(),
+        };
+        let solved = nonnegative(&graph, &mut jacobi, &b, &mut x, tolerance, &mut scratch);
         result.iterations += solved.iterations;
         result.residual = solved.residual;
         for (face, value) in region.members.iter().zip(&x) {
@@ -72,6 +81,30 @@ pub fn pressure(faces: &Faces, surplus: &[f32], tolerance: Tolerance) -> Pressur
     }
     result.solved = region.members.len();
     result
+}
+
+/// A start for the solve: the solution on coarser graphs.
+fn start(graph: &Graph, b: &[f32]) -> Vec<f32> {
+    if graph.len() <= SMALL {
+        return vec![0.0; b.len()];
+    }
+    let (coarse, pieces) = graph.coarser();
+    let mut sum = vec![0.0; coarse.len()];
+    for (piece, b) in pieces.iter().zip(b) {
+        sum[*piece as usize] += b;
+    }
+    // A graph that no longer shrinks has no links left.
+    let mut x = if coarse.len() < graph.len() {
+        start(&coarse, &sum)
+    } else {
+        return vec![0.0; b.len()];
+    };
+    let mut jacobi = Jacobi {
+        diagonal: coarse.diagonal(),
+    };
+    let scratch = &mut Scratch::default();
+    nonnegative(&coarse, &mut jacobi, &sum, &mut x, COARSE, scratch);
+    pieces.iter().map(|piece| x[*piece as usize]).collect()
 }
 
 /// Faces that are solved for.
