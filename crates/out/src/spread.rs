@@ -22,9 +22,8 @@ const CELL: f32 = 4.0;
 /// The most cells along an axis.
 const MOST_CELLS: f32 = 20_000.0;
 
-/// How often a grain's height is mended, and the least slope of the distance along the way up that is reckoned with.
+/// How often a grain's distance is mended.
 const LIFTS: u32 = 6;
-const LEAST_SLOPE: f32 = 0.2;
 
 /// What grains are spread on.
 #[derive(Clone, Debug)]
@@ -128,11 +127,11 @@ pub fn frame(
     let report = spread::spread(&faces, &mut frame.particles.position, &settings)
         .map_err(|error| StageError::Spread(number, error))?;
     if let On::Bodies(_) = on {
-        let (up, all) = (frame.meta.up, solids.all());
+        let all = solids.all();
         let moved = before.par_iter().zip(&mut frame.particles.position);
         moved
             .filter(|(from, to)| from.is_finite() && from != to)
-            .for_each(|(from, to)| lift(all, up, *from, to));
+            .for_each(|(from, to)| lift(all, *from, to));
     }
     write(&frame, &to.join(format!("frames/{number:06}.arrow")))?;
     Ok(Made {
@@ -259,13 +258,12 @@ fn onto(solids: &[Solid], at: Vec3) -> (Vec3, Vec3) {
 }
 
 /// Lifts or sinks a grain that moved to where it is as far from the solids as it was: faces are flat, solids need not be.
-fn lift(solids: &[Solid], up: Vec3, from: Vec3, to: &mut Vec3) {
+fn lift(solids: &[Solid], from: Vec3, to: &mut Vec3) {
     let (wanted, _) = nearest(solids, from);
     for _ in 0..LIFTS {
         let (_, solid) = nearest(solids, *to);
         let contact = solids[solid].contact(*to);
-        let slope = contact.normal.dot(up).max(LEAST_SLOPE);
-        *to += up * ((wanted - contact.distance) / slope);
+        *to += contact.normal * (wanted - contact.distance);
     }
 }
 
