@@ -136,6 +136,28 @@ fn sand_is_seen_where_it_is() {
 }
 
 #[test]
+fn sand_before_a_cut_is_left_out() {
+    let folder = folder_with_run();
+    let middle = |cut: &str| {
+        let cut = format!("render.cut={cut}");
+        let camera = ["--camera", "0,0.5,2:0,0.5,0", "--set", cut.as_str()];
+        let said = told(&render(
+            folder.path(),
+            &[&["--frames", "0"][..], &camera].concat(),
+        ));
+        let pixel = picture(folder.path(), 0).pixels[27 * 96 + 48].map(i32::from);
+        (pixel[0] > pixel[2] + 20, said)
+    };
+    assert!(middle("{ at = [0, 0, 0], normal = [0, -1, 0] }").0);
+    assert!(!middle("{ at = [0, 0, 0], normal = [0, 2, 0] }").0);
+    let (_, said) = middle("{ at = [0, 0, 0], normal = [0, 0, 0] }");
+    assert!(
+        said.starts_with("exit code 2") && said.contains("must point somewhere"),
+        "{said}"
+    );
+}
+
+#[test]
 fn one_bad_frame_does_not_stop_the_others() {
     let folder = folder_with_run();
     let damaged = folder.path().join("out/drop/frames/000002.arrow");

@@ -3,6 +3,9 @@
 
 mod common;
 
+use barchan::out::cache::read_frame;
+use barchan::sim::scene;
+use barchan::sim::solids::Solids;
 use common::{frames, root, run, told};
 use std::path::Path;
 use std::process::Output;
@@ -34,6 +37,22 @@ fn line(output: &Output) -> serde_json::Value {
     serde_json::from_str(lines[0]).unwrap()
 }
 
+/// How far from the scene's bodies the nearest grain of a frame is, in radii; faces ten centimetres wide bend by more than that.
+fn deepest(frame: &Path) -> f32 {
+    let scene = scene::load(&root().join("scenes/munns2015/clusters_low.toml"), &[]).unwrap();
+    let mut solids = Solids::default();
+    solids.place(&scene.model, 0.0, 0.0).unwrap();
+    let particles = read_frame(frame).unwrap().particles;
+    let each = particles.position.iter().zip(&particles.radius);
+    let away = each.map(|(at, radius)| {
+        let all = solids.all().iter();
+        all.map(|solid| solid.distance(*at))
+            .fold(f32::INFINITY, f32::min)
+            / radius
+    });
+    away.fold(f32::INFINITY, f32::min)
+}
+
 #[test]
 fn clusters_are_spread_and_the_new_frames_are_a_run() {
     let folder = tempfile::tempdir().unwrap();
@@ -43,6 +62,7 @@ fn clusters_are_spread_and_the_new_frames_are_a_run() {
     let eased = line(&spread(folder, &["-o", "eased"]));
     assert_eq!(eased["feasible"], true, "{eased}");
     assert!(eased["after"]["most"].as_f64().unwrap() <= 1.05, "{eased}");
+    assert!(deepest(&folder.join("eased/frames/000008.arrow")) > 0.5);
     // Ten cannot: that is told, and what can be is done.
     let asked = line(&spread(folder, &["--max-per-face", "10"]));
     assert_eq!(asked["feasible"], false);

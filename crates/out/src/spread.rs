@@ -12,6 +12,7 @@ use barchan_sim::model::Model;
 use barchan_sim::scene::{Compression, SpreadDoc};
 use barchan_sim::solids::{Solid, Solids};
 use glam::{Vec2, Vec3};
+use rayon::prelude::*;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,9 @@ const CELL: f32 = 4.0;
 
 /// The most cells along an axis.
 const MOST_CELLS: f32 = 20_000.0;
+
+/// How often a grain's distance is mended.
+const LIFTS: u32 = 6;
 
 /// What grains are spread on.
 #[derive(Clone, Debug)]
@@ -105,7 +109,11 @@ pub fn frame(
     if size.is_nan() || size > MOST_CELLS {
         return Err(StageError::TooFine(number, size, scale.cell));
     }
-    let faces = faces(&frame, on, doc, &scale)?;
+    let mut solids = Solids::default();
+    if let On::Bodies(model) = on {
+        solids.place(model, frame.meta.time, frame.meta.time)?;
+    }
+    let faces = faces(&frame, (on, solids.all()), doc, &scale)?;
     let settings = spread::Settings {
         bound: match &doc.max_per_face {
             Some(count) => Bound::PerFace(count.si as f32),
@@ -115,8 +123,16 @@ pub fn frame(
         passes: doc.passes.0 as u32,
         ..spread::Settings::default()
     };
+    let before = frame.particles.position.clone();
     let report = spread::spread(&faces, &mut frame.particles.position, &settings)
         .map_err(|error| StageError::Spread(number, error))?;
+    if let On::Bodies(_) = on {
+        let all = solids.all();
+        let moved = before.par_iter().zip(&mut frame.particles.position);
+        moved
+            .filter(|(from, to)| from.is_finite() && from != to)
+            .for_each(|(from, to)| lift(all, *from, to));
+    }
     write(&frame, &to.join(format!("frames/{number:06}.arrow")))?;
     Ok(Made {
         faces: faces.len(),
@@ -170,7 +186,12 @@ impl Scale {
 }
 
 /// The faces of a surface that look up.
-fn faces(frame: &Frame, on: &On<'_>, doc: &SpreadDoc, scale: &Scale) -> Result<Faces, StageError> {
+fn faces(
+    frame: &Frame,
+    (on, all): (&On<'_>, &[Solid]),
+    doc: &SpreadDoc,
+    scale: &Scale,
+) -> Result<Faces, StageError> {
     let number = frame.meta.frame;
     let up = frame.meta.up;
     let upward = |vertices: &[Vec3], corners: &[[u32; 4]]| {
@@ -195,10 +216,7 @@ fn faces(frame: &Frame, on: &On<'_>, doc: &SpreadDoc, scale: &Scale) -> Result<F
             let surface = build(&points, &settings).map_err(|e| StageError::Surface(number, e))?;
             upward(&surface.mesh.positions, &triangles(&surface.mesh.triangles))
         }
-        On::Bodies(model) => {
-            let mut solids = Solids::default();
-            solids.place(model, frame.meta.time, frame.meta.time)?;
-            let all = solids.all();
+        On::Bodies(_) => {
             let net = net(all, up, scale).map_err(|e| StageError::Faces(number, e))?;
             let faces = upward(&net.vertices, &net.corners)?;
             if !doc.refine {
@@ -237,6 +255,16 @@ fn onto(solids: &[Solid], at: Vec3) -> (Vec3, Vec3) {
         point -= normal * contact.distance;
     }
     (point, normal)
+}
+
+/// Lifts or sinks a grain that moved to where it is as far from the solids as it was: faces are flat, solids need not be.
+fn lift(solids: &[Solid], from: Vec3, to: &mut Vec3) {
+    let (wanted, _) = nearest(solids, from);
+    for _ in 0..LIFTS {
+        let (_, solid) = nearest(solids, *to);
+        let contact = solids[solid].contact(*to);
+        *to += contact.normal * (wanted - contact.distance);
+    }
 }
 
 /// Faces that hold more points than fit on them.

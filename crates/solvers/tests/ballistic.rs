@@ -1,16 +1,19 @@
 //! Free grains against the textbook.
 #![allow(clippy::unwrap_used)] // helpers of tests may panic
 
+mod common;
+
 use barchan_base::Pose;
 use barchan_base::sampling::Layout;
 use barchan_base::shape::Shape;
 use barchan_sim::body::{Body, Form, Interpolation, Track};
 use barchan_sim::model::{Air, Emitter, Fill, Interval, Material, Model, Sink};
-use barchan_sim::run::{Outcome, RecordError, Recorder, Run, StepLine};
+use barchan_sim::run::{Outcome, Run, StepLine};
 use barchan_sim::solver::Solver;
 use barchan_sim::start::{Birth, add, start};
 use barchan_sim::state::State;
 use barchan_solvers::ballistic::Ballistic;
+use common::Lines;
 use glam::{Quat, Vec3};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -74,23 +77,6 @@ fn grains(model: &Model, births: &[(Vec3, Vec3)]) -> State {
         births.into_iter(),
     );
     state
-}
-
-/// Keeps the lines of a run.
-#[derive(Default)]
-struct Lines(Vec<StepLine>);
-
-impl Recorder for Lines {
-    fn step(&mut self, line: StepLine) -> Result<(), RecordError> {
-        self.0.push(line);
-        Ok(())
-    }
-    fn frame(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
-        Ok(())
-    }
-    fn interrupted(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
-        Ok(())
-    }
 }
 
 /// Runs so many frames of 10 ms; steps of at most `max_step`.

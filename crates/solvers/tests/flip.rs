@@ -1,106 +1,30 @@
 //! Sand and water on the grid, against what they must do.
 #![allow(clippy::unwrap_used)] // helpers of tests may panic
 
+mod common;
+
 use barchan_sim::coupling::{Coupling, Impulse};
 use barchan_sim::model::Model;
-use barchan_sim::run::{Outcome, RecordError, Recorder, Run, StepLine};
-use barchan_sim::scene::{Scene, parse};
+use barchan_sim::scene::Scene;
 use barchan_sim::solids::Solids;
-use barchan_sim::solver::Solver;
-use barchan_sim::start::start;
 use barchan_sim::state::State;
+use common::{Lab, block, walls};
 use glam::{DVec3, Vec3};
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 const G: f64 = 9.81;
 
 /// A scene of `frames` frames of 10 ms with cells of `cell`.
 fn scene(cell: f64, frames: u32, rest: &str) -> Scene {
-    let text = format!(
-        "schema = 1\nframes = {frames}\nfps = 100\n{rest}\n[solver]\nmethod = \"flip\"\nresolution = {cell}\n"
-    );
-    parse(&text, Path::new("test.toml"), &[]).unwrap_or_else(|error| panic!("{:?}", error.problems))
+    let solver = format!("method = \"flip\"\nresolution = {cell}");
+    common::scene(&solver, frames, rest)
 }
 
 /// A box without friction, open at the top, about x in 0..length, z in 0..width, on a floor.
 fn tank(length: f64, width: f64, floor_friction: f64) -> String {
-    let wall = |size: [f64; 3], at: [f64; 3]| {
-        format!("[[body]]\nshape = {{ box = {{ size = {size:?}, at = {at:?} }} }}\nfriction = 0\n")
-    };
-    format!("[[body]]\nshape = \"ground\"\nfriction = {floor_friction}\n")
-        + &wall([0.4, 4.0, 4.0], [-0.2, 0.0, 0.0])
-        + &wall([0.4, 4.0, 4.0], [length + 0.2, 0.0, 0.0])
-        + &wall([8.0, 4.0, 0.4], [0.0, 0.0, -0.2])
-        + &wall([8.0, 4.0, 0.4], [0.0, 0.0, width + 0.2])
-}
-
-fn block(material: &str, size: [f64; 3]) -> String {
-    let at = size.map(|s| 0.5 * s);
-    format!(
-        "[materials.m]\npreset = \"{material}\"\n[[fill]]\nmaterial = \"m\"\nshape = {{ box = {{ size = {size:?}, at = {at:?} }} }}\n"
-    )
-}
-
-#[derive(Default)]
-struct Lines(Vec<StepLine>);
-
-impl Recorder for Lines {
-    fn step(&mut self, line: StepLine) -> Result<(), RecordError> {
-        self.0.push(line);
-        Ok(())
-    }
-    fn frame(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
-        Ok(())
-    }
-    fn interrupted(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
-        Ok(())
-    }
-}
-
-/// A scene at its start, ready to run.
-struct Lab {
-    scene: Scene,
-    solver: Box<dyn Solver>,
-    state: State,
-    lines: Lines,
+    format!("[[body]]\nshape = \"ground\"\nfriction = {floor_friction}\n") + &walls(length, width)
 }
 
 impl Lab {
-    fn new(scene: Scene) -> Self {
-        let solver = barchan_solvers::solver(&scene);
-        let state = start(&scene.model, scene.fps, solver.columns()).unwrap();
-        Self {
-            scene,
-            solver,
-            state,
-            lines: Lines::default(),
-        }
-    }
-
-    fn until(&mut self, frame: u32) {
-        self.coupled(frame, &mut ());
-    }
-
-    fn coupled(&mut self, frame: u32, coupling: &mut dyn Coupling) {
-        let stop = AtomicBool::new(false);
-        let mut run = Run {
-            model: &self.scene.model,
-            solver: &mut *self.solver,
-            coupling,
-            max_step: self.scene.max_step,
-            stop: &stop,
-        };
-        let outcome = run.until(frame, &mut self.state, &mut self.lines).unwrap();
-        assert_eq!(outcome, Outcome::Done);
-    }
-
-    fn momentum(&self) -> DVec3 {
-        let p = &self.state.particles;
-        let each = p.mass.iter().zip(&p.velocity);
-        each.map(|(m, v)| v.as_dvec3() * f64::from(*m)).sum()
-    }
-
     fn mean_speed(&self, which: impl Fn(Vec3) -> bool) -> f64 {
         let p = &self.state.particles;
         let chosen: Vec<f64> = (0..p.len())

@@ -1,45 +1,31 @@
 //! Solid, liquid and gas: what they must keep, and what they must save.
 #![allow(clippy::unwrap_used)] // helpers of tests may panic
 
+mod common;
+
 use barchan_base::column::Column;
-use barchan_sim::run::{Outcome, RecordError, Recorder, Run, StepLine};
-use barchan_sim::scene::{Scene, parse};
-use barchan_sim::solver::Solver;
-use barchan_sim::start::start;
+use barchan_sim::scene::Scene;
 use barchan_sim::state::State;
 use barchan_solvers::hybrid::{GAS, LIQUID, SOLID};
+use common::{Lab, block, walls};
 use glam::{DVec3, Vec3};
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 /// A scene of `frames` frames of 10 ms with cells of 1 cm.
 fn scene(method: &str, frames: u32, rest: &str) -> Scene {
-    let text = format!(
-        "schema = 1\nframes = {frames}\nfps = 100\n{rest}\n[solver]\nresolution = 0.01\nmethod = {method}\n"
-    );
-    parse(&text, Path::new("test.toml"), &[]).unwrap_or_else(|error| panic!("{:?}", error.problems))
+    let solver = format!("resolution = 0.01\nmethod = {method}");
+    common::scene(&solver, frames, rest)
 }
 
 const HYBRID: &str = "\"hybrid\"";
 
 /// A box without friction on a rough floor, x in 0..length, z in 0..width.
 fn tank(length: f64, width: f64) -> String {
-    let wall = |size: [f64; 3], at: [f64; 3]| {
-        format!("[[body]]\nshape = {{ box = {{ size = {size:?}, at = {at:?} }} }}\nfriction = 0\n")
-    };
-    String::from("[[body]]\nshape = \"ground\"\n")
-        + &wall([0.4, 4.0, 4.0], [-0.2, 0.0, 0.0])
-        + &wall([0.4, 4.0, 4.0], [length + 0.2, 0.0, 0.0])
-        + &wall([8.0, 4.0, 0.4], [0.0, 0.0, -0.2])
-        + &wall([8.0, 4.0, 0.4], [0.0, 0.0, width + 0.2])
+    String::from("[[body]]\nshape = \"ground\"\n") + &walls(length, width)
 }
 
 fn sand(size: [f64; 3]) -> String {
-    let at = size.map(|s| 0.5 * s);
-    format!(
-        "[materials.m]\npreset = \"dry-sand\"\n[[fill]]\nmaterial = \"m\"\nshape = {{ box = {{ size = {size:?}, at = {at:?} }} }}\n"
-    )
+    block("dry-sand", size)
 }
 
 /// A bed of sand, 12 by 6 cells and `height` [m] high.
@@ -59,54 +45,7 @@ fn dipping_ball(begin: f64, depth: f64) -> String {
     )
 }
 
-#[derive(Default)]
-struct Lines(Vec<StepLine>);
-
-impl Recorder for Lines {
-    fn step(&mut self, line: StepLine) -> Result<(), RecordError> {
-        self.0.push(line);
-        Ok(())
-    }
-    fn frame(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
-        Ok(())
-    }
-    fn interrupted(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
-        Ok(())
-    }
-}
-
-struct Lab {
-    scene: Scene,
-    solver: Box<dyn Solver>,
-    state: State,
-    lines: Lines,
-}
-
 impl Lab {
-    fn new(scene: Scene) -> Self {
-        let solver = barchan_solvers::solver(&scene);
-        let state = start(&scene.model, scene.fps, solver.columns()).unwrap();
-        Self {
-            scene,
-            solver,
-            state,
-            lines: Lines::default(),
-        }
-    }
-
-    fn until(&mut self, frame: u32) {
-        let stop = AtomicBool::new(false);
-        let mut run = Run {
-            model: &self.scene.model,
-            solver: &mut *self.solver,
-            coupling: &mut (),
-            max_step: self.scene.max_step,
-            stop: &stop,
-        };
-        let outcome = run.until(frame, &mut self.state, &mut self.lines).unwrap();
-        assert_eq!(outcome, Outcome::Done);
-    }
-
     fn phases(&self) -> &[u16] {
         column(&self.state, "phase").entries()
     }
@@ -137,11 +76,6 @@ impl Lab {
         let mut ids = self.state.particles.id.clone();
         ids.sort_unstable();
         ids
-    }
-
-    fn mass(&self) -> f64 {
-        let p = &self.state.particles;
-        p.mass.iter().map(|m| f64::from(*m)).sum()
     }
 
     fn measure(&self, name: &str) -> Vec<f64> {
@@ -338,9 +272,7 @@ fn a_grain_that_evaporates_keeps_its_momentum() {
     let mut lab = Lab::new(scene(HYBRID, 20, text));
     lab.until(20);
     assert_eq!(lab.count(GAS), lab.state.particles.len());
-    let p = &lab.state.particles;
-    let each = p.mass.iter().zip(&p.velocity);
-    let momentum: DVec3 = each.map(|(m, v)| v.as_dvec3() * f64::from(*m)).sum();
+    let momentum = lab.momentum();
     let expected = DVec3::new(1.0, 2.0 - 9.81 * 0.2, 0.5) * lab.mass();
     assert!(
         (momentum - expected).length() < 1e-5 * expected.length(),
@@ -348,23 +280,80 @@ fn a_grain_that_evaporates_keeps_its_momentum() {
     );
 }
 
-fn falling_column() -> String {
-    sand([0.06, 0.12, 0.04]) + &tank(0.3, 0.04)
-}
-
-#[test]
-fn a_collapse_ends_as_it_does_with_flip_alone() {
+/// Runs a scene to its end and with flip alone: the material over each cell along x, across the whole width, must end as high to
+/// within a cell.
+fn ends_as_with_flip(text: &str, frames: u32, (length, width): (usize, f64)) -> Lab {
     let run = |method: &str| {
-        let mut lab = Lab::new(scene(method, 120, &falling_column()));
-        lab.until(120);
+        let mut lab = Lab::new(scene(method, frames, text));
+        lab.until(frames);
         lab
     };
     let (hybrid, flip) = (run(HYBRID), run("\"flip\""));
     assert!(hybrid.count(SOLID) * 2 > hybrid.state.particles.len());
-    let (a, b) = (hybrid.profile(30, 0.04), flip.profile(30, 0.04));
+    let (a, b) = (hybrid.profile(length, width), flip.profile(length, width));
     for (x, (a, b)) in a.iter().zip(&b).enumerate() {
         assert!((a - b).abs() < 0.01, "at {x} cm: {a} m, flip {b} m");
     }
+    hybrid
+}
+
+#[test]
+fn an_avalanche_ends_as_it_does_with_flip_alone() {
+    let text = sand([0.06, 0.12, 0.04]) + &tank(0.3, 0.04);
+    ends_as_with_flip(&text, 120, (30, 0.04));
+}
+
+#[test]
+fn digging_ends_as_it_does_with_flip_alone() {
+    let at = |time: f64, x: f64, y: f64| format!("{{ time = {time}, at = [{x}, {y}, 0.03] }}");
+    let rod = format!(
+        "[[body]]\nshape = {{ capsule = {{ radius = 0.01, height = 0.06 }} }}\nkeyframes = [{}, {}, {}, {}]\n",
+        at(0.5, 0.03, 0.2),
+        at(0.65, 0.03, 0.08),
+        at(0.95, 0.09, 0.08),
+        at(1.05, 0.09, 0.2)
+    );
+    let lab = ends_as_with_flip(&(bed(0.06) + &rod), 160, (12, 0.06));
+    assert!(lab.measure("thawed").iter().sum::<f64>() > 500.0);
+}
+
+#[test]
+fn an_impact_ends_as_it_does_with_flip_alone() {
+    let at = |time: f64, y: f64| format!("{{ time = {time}, at = [0.06, {y}, 0.03] }}");
+    let ball = format!(
+        "[[body]]\nshape = {{ sphere = {{ radius = 0.015 }} }}\nkeyframes = [{}, {}]\n",
+        at(0.6, 0.3),
+        at(0.7, 0.05)
+    );
+    let lab = ends_as_with_flip(&(bed(0.06) + &ball), 150, (12, 0.06));
+    assert!(lab.measure("thawed").iter().sum::<f64>() > 500.0);
+}
+
+/// The furthest that a particle is from where it was [m].
+fn furthest(before: &BTreeMap<u64, Vec3>, now: &BTreeMap<u64, Vec3>) -> f32 {
+    let ways = before.iter().map(|(id, at)| at.distance(now[id]));
+    ways.fold(0.0, f32::max)
+}
+
+#[test]
+fn what_is_disturbed_thaws_and_goes_where_it_must() {
+    let mut lab = Lab::new(scene(HYBRID, 120, &bed(0.06)));
+    lab.until(80);
+    assert_eq!(lab.count(SOLID), lab.state.particles.len());
+    lab.solver.disturb(&mut lab.state);
+    assert_eq!(lab.count(LIQUID), lab.state.particles.len());
+    // Nothing has changed: what thaws is borne by the stress it froze under.
+    let before = places(&lab);
+    lab.until(90);
+    let moved = furthest(&before, &places(&lab));
+    assert!(moved < 1e-4, "{moved} m at rest");
+    let steep = 45f32.to_radians();
+    lab.scene.model.gravity = 9.81 * Vec3::new(steep.sin(), -steep.cos(), 0.0);
+    lab.solver.disturb(&mut lab.state);
+    let before = places(&lab);
+    lab.until(110);
+    let moved = furthest(&before, &places(&lab));
+    assert!(moved > 0.02, "{moved} m on the slope");
 }
 
 #[test]

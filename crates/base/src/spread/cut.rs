@@ -1,10 +1,10 @@
 //! Vertices added to the sides of faces: where the surface is steep, and under dense points.
 //!
 //! A face with a vertex on a side is cut into triangles around it; with vertices on two opposite sides, into two quads; a quad
-//! with a vertex in its middle as well, into four quads. Its neighbour across the side is cut at the same vertex, so that no
-//! gap opens.
+//! with a vertex in its middle as well, into four quads. Its neighbour across the side is cut at the same vertex, and neither
+//! is where a piece would turn over, so that no gap opens.
 
-use super::faces::{Faces, NONE, sides};
+use super::faces::{Faces, LEAST_AREA, NONE, measure, sides};
 use super::net::Net;
 use super::{FacesError, STEEPEST};
 use glam::Vec3;
@@ -63,19 +63,53 @@ impl Cuts {
         }
     }
 
+    /// Takes back the cuts of faces of which a piece would hang over, or be next to nothing, where the whole one looks up: such a
+    /// piece is left out of the surface, and a gap would open. A face that is bent like a bow tie has no other pieces.
+    fn refuse_folds(&mut self, faces: &Faces) {
+        let level = STEEPEST.cos();
+        let least = LEAST_AREA * faces.mean_area() as f32;
+        let is_cut = |face: &usize| self.sides[*face].iter().any(|cut| *cut != NONE);
+        let mut suspects: Vec<usize> = (0..faces.len()).filter(is_cut).collect();
+        let mut list = Vec::new();
+        while let Some(face) = suspects.pop() {
+            list.clear();
+            self.cut(faces, face, &mut list);
+            let holds = |corners: &[u32; 4]| {
+                let (_, normal, area) = measure(&self.vertices, corners);
+                normal.z > level && area > least
+            };
+            if faces.normals[face].z <= level || list.iter().all(holds) {
+                continue;
+            }
+            for side in 0..sides(&faces.corners[face]) {
+                if self.sides[face][side] == NONE {
+                    continue;
+                }
+                self.sides[face][side] = NONE;
+                if let Some((other, back)) = across(faces, face, side) {
+                    self.sides[other][back] = NONE;
+                    // With fewer cuts it has other pieces.
+                    suspects.push(other);
+                }
+            }
+        }
+    }
+
+    /// Cuts one face.
+    fn cut(&self, faces: &Faces, face: usize, to: &mut Vec<[u32; 4]>) {
+        let middle = self.middles[face];
+        pieces(&faces.corners[face], &self.sides[face], middle, to);
+    }
+
     /// The mesh of the cut faces.
-    fn net(&self, faces: &Faces) -> Net {
+    fn net(mut self, faces: &Faces) -> Net {
+        self.refuse_folds(faces);
         let mut net = Net {
             vertices: self.vertices.iter().map(|v| faces.plan.point(*v)).collect(),
             corners: Vec::with_capacity(faces.len()),
         };
         for face in 0..faces.len() {
-            pieces(
-                &faces.corners[face],
-                &self.sides[face],
-                self.middles[face],
-                &mut net.corners,
-            );
+            self.cut(faces, face, &mut net.corners);
         }
         net
     }
@@ -99,7 +133,7 @@ fn across(faces: &Faces, face: usize, side: usize) -> Option<(usize, usize)> {
     Some((other, back))
 }
 
-/// Cuts one face.
+/// The pieces of one face.
 fn pieces(corners: &[u32; 4], cut: &[u32; 4], middle: u32, to: &mut Vec<[u32; 4]>) {
     let count = sides(corners);
     let cuts = cut[..count].iter().filter(|c| **c != NONE).count();

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 pub const NONE: u32 = u32::MAX;
 
 /// Faces smaller than this part of the mean are slivers that no point could ever be counted on.
-const LEAST_AREA: f32 = 1e-4;
+pub(super) const LEAST_AREA: f32 = 1e-4;
 
 /// How a surface is looked at: from above, along −up.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,7 +85,7 @@ pub(super) fn sides(corners: &[u32; 4]) -> usize {
 }
 
 /// Centre, normal and area of a face.
-fn measure(vertices: &[Vec3], corners: &[u32; 4]) -> (Vec3, Vec3, f32) {
+pub(super) fn measure(vertices: &[Vec3], corners: &[u32; 4]) -> (Vec3, Vec3, f32) {
     let [a, b, c] = [0, 1, 2].map(|k| vertices[corners[k] as usize]);
     if corners[3] == NONE {
         let cross = (b - a).cross(c - a);

@@ -47,8 +47,9 @@ const ENOUGH: f64 = 1.1;
 /// How many more points than the bound a face may hold in the end.
 const TOLERATED: f32 = 1.05;
 
-/// Points stop flowing and begin to step when the excess is this part of all, or no longer falls by much.
-const FEW: f64 = 0.002;
+/// Points stop flowing and begin to step when the excess is this part of all, or no longer falls by much. A pass halves the
+/// excess at the cost of moving all points; a step is short and moves one.
+const FEW: f64 = 0.01;
 const FALLS: f64 = 0.8;
 
 /// How many points there may be.
@@ -82,9 +83,10 @@ impl Default for Settings {
             reach: f32::INFINITY,
             passes: 40,
             step: 1.0,
+            // More than 60 make no pass better, where passes follow each other: 900,000 points in nine clusters took as many.
             tolerance: Tolerance {
                 relative: 1e-2,
-                max_iterations: 200,
+                max_iterations: 60,
             },
         }
     }

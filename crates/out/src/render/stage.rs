@@ -11,6 +11,7 @@ use crate::cache::{RunFolder, read_frame};
 use crate::surface::SurfaceMesh;
 use crate::surface::format::read_ply;
 use barchan_sim::scene::{Render, Scene, What};
+use glam::Vec3;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -173,7 +174,12 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// If the frame or its surface cannot be read, or the camera stands inside a body.
     pub fn shoot(&self, number: u32) -> Result<Shot, RenderError> {
-        let frame = read_frame(&self.run.frame_path(number))?;
+        let mut frame = read_frame(&self.run.frame_path(number))?;
+        if let Some(cut) = &self.studio.settings.cut {
+            let kept = |point: &Vec3| !cut.hides(*point);
+            let keep: Vec<bool> = frame.particles.position.iter().map(kept).collect();
+            frame.particles.retain(&keep);
+        }
         let mesh = match self.mesh_path(number) {
             Some(path) => Some(read_mesh(&path)?),
             None => None,

@@ -29,7 +29,7 @@ pub use document::{
 pub use preset::{PRESETS, Preset};
 pub use problem::{SceneError, SceneProblem};
 pub use reference::{preset_reference, reference};
-pub use render::{CameraPath, Render, Sun, View, What, parse_size};
+pub use render::{CameraPath, Cut, Render, Sun, View, What, parse_size};
 
 use crate::model::Model;
 use document::{MaterialDoc, SceneDoc};

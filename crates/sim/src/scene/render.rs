@@ -24,6 +24,8 @@ table! {
         range: Option<RangeDoc>,
         /// Drawn size of grains over their true size.
         grain_scale: Quantity<Ratio, Positive> = Quantity::of(1.0),
+        /// Grains on the side of a plane that its normal points to are left out: a look inside.
+        cut: Option<CutDoc>,
         /// Where it is seen from; a camera that frames the whole run if left out.
         camera: Option<CameraDoc>,
         /// The sun.
@@ -56,6 +58,16 @@ table! {
         from: Quantity<Ratio>,
         /// What gets the last colour.
         to: Quantity<Ratio>,
+    }
+}
+
+table! {
+    /// A plane that grains are cut away before.
+    pub struct CutDoc {
+        /// Somewhere on it.
+        at: Triple<Length>,
+        /// The side that is left out.
+        normal: Triple<Ratio>,
     }
 }
 
@@ -120,6 +132,8 @@ pub struct Render {
     pub range: Option<[f64; 2]>,
     /// Drawn size of grains over their true size.
     pub grain_scale: f32,
+    /// The plane that grains are cut away before, if any.
+    pub cut: Option<Cut>,
     /// Camera; one that frames the run if none.
     pub camera: Option<CameraPath>,
     /// The sun.
@@ -130,6 +144,22 @@ pub struct Render {
     pub exposure: f32,
     /// Whether a movie is made.
     pub movie: bool,
+}
+
+/// A plane that grains are cut away before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cut {
+    /// Somewhere on it [m].
+    pub at: Vec3,
+    /// The side that is left out; of length one.
+    pub normal: Vec3,
+}
+
+impl Cut {
+    /// Whether something at `point` [m] is left out; not if it is nowhere, which is told of otherwise.
+    pub fn hides(&self, point: Vec3) -> bool {
+        (point - self.at).dot(self.normal) > 0.0
+    }
 }
 
 /// Where the camera is, over time.
@@ -176,6 +206,7 @@ impl Default for Render {
             color: None,
             range: None,
             grain_scale: 1.0,
+            cut: None,
             camera: None,
             sun: Sun {
                 elevation: 38f32.to_radians(),
@@ -241,6 +272,10 @@ impl Builder<'_> {
             Some(camera) => Some(self.camera(camera)?),
             None => None,
         };
+        let cut = match &doc.cut {
+            Some(cut) => Some(self.cut(cut)?),
+            None => None,
+        };
         Some(Render {
             size,
             samples: doc.samples.0 as u32,
@@ -248,6 +283,7 @@ impl Builder<'_> {
             color: doc.color.as_ref().map(|color| color.value.clone()),
             range: doc.range.as_ref().map(|range| [range.from.si, range.to.si]),
             grain_scale: doc.grain_scale.si as f32,
+            cut,
             camera,
             sun: Sun {
                 elevation: doc.sun.elevation.si as f32,
@@ -258,6 +294,17 @@ impl Builder<'_> {
             sky: doc.sky.si as f32,
             exposure: doc.exposure.si as f32,
             movie: doc.movie,
+        })
+    }
+
+    fn cut(&mut self, doc: &CutDoc) -> Option<Cut> {
+        let Some(normal) = doc.normal.vec3().try_normalize() else {
+            let message = "\"render.cut.normal\" must point somewhere";
+            return self.none(Problem::new(doc.span.clone(), message));
+        };
+        Some(Cut {
+            at: doc.at.vec3(),
+            normal,
         })
     }
 

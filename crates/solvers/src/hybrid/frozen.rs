@@ -4,11 +4,11 @@
 //! What is kept here is an index into them, block by block, which follows from the state alone; and, in the state's memory,
 //! the stress that the cells froze under.
 
-use super::{LIQUID, PHASE, REST, SOLID, hand_over};
-use crate::flip::memory::{BLOCK, CELL, Recalled, stress_of_cell};
+use super::{LIQUID, MEMORY, PHASE, REST, SOLID, hand_over, solid_count};
+use crate::flip::memory::{BLOCK, CELL, Recalled, recall, stress_of_cell};
 use barchan_base::column::{AnyColumn, Column, ColumnSpec, Kind};
 use barchan_base::grid::{block_of, cell_at, key_of, local_of};
-use barchan_sim::state::Particles;
+use barchan_sim::state::{Particles, State};
 use glam::{IVec3, Vec3};
 use std::collections::BTreeMap;
 
@@ -49,6 +49,40 @@ pub(super) struct Frozen {
     stress: Column,
     /// Solid particles, and the step after which they were counted.
     known: Option<(usize, u64)>,
+}
+
+/// Gives the stress of all solid cells of a state back to the liquid's memory.
+pub(super) fn set_free(state: &mut State, inverse: f32) {
+    let count = solid_count(&state.particles);
+    if count == 0 || state.memory.len() != MEMORY.len() {
+        return;
+    }
+    let mut cells = CellSet::new();
+    for point in &state.particles.position[..count] {
+        let cell = cell_at(*point, inverse);
+        *cells.entry(key_of(block_of(cell))).or_default() |= 1 << local_of(cell);
+    }
+    let own = state.memory.split_off(MEMORY.len() - COLUMNS.len());
+    let [keys, stress] = own.as_slice() else {
+        return;
+    };
+    let mut recalled: Vec<Recalled<'_>> = keys
+        .entries::<u64>()
+        .iter()
+        .zip(stress.entries::<f32>().chunks_exact(BLOCK))
+        .filter_map(|(key, stress)| {
+            let cells = *cells.get(key)?;
+            Some(Recalled {
+                block: *key,
+                cells,
+                stress,
+            })
+        })
+        .collect();
+    recalled.sort_by_key(|entry| entry.block);
+    recall(&mut state.memory, &recalled, 1.0);
+    let none = COLUMNS.iter().map(|spec| Column::zeros(*spec, 0));
+    state.memory.extend(none);
 }
 
 impl Frozen {

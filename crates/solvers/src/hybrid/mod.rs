@@ -148,6 +148,7 @@ impl Solver for Hybrid {
     }
 
     fn step(&mut self, model: &Model, state: &mut State, dt: f64) -> Result<StepReport, StepError> {
+        self.scale = Scale::new(model, &self.settings);
         let mut phases = self.take_apart(state);
         let changed = self.change_phases(model, state, &mut phases, dt);
         let mut report = StepReport {
@@ -176,6 +177,17 @@ impl Solver for Hybrid {
                 .collect();
         }
         Ok(report)
+    }
+
+    fn disturb(&self, state: &mut State) {
+        frozen::set_free(state, self.scale.inverse);
+        let Particles { extra, .. } = &mut state.particles;
+        for phase in extra[PHASE].entries_mut::<u16>() {
+            if *phase == SOLID {
+                *phase = LIQUID;
+            }
+        }
+        extra[REST].entries_mut::<f32>().fill(0.0);
     }
 
     fn cost(&self) -> Cost {
@@ -284,7 +296,7 @@ impl Hybrid {
     fn change_phases(
         &mut self,
         model: &Model,
-        state: &State,
+        state: &mut State,
         phases: &mut Phases,
         dt: f64,
     ) -> Changed {
@@ -312,6 +324,9 @@ impl Hybrid {
         self.feeling.find(&change, &self.cells);
         let thawing = change.thawing(&self.feeling, &self.cells);
         let freezing = change.freezing(&self.feeling, &self.cells, liquid);
+        if !thawing.is_empty() {
+            flip::memory::recall(&mut state.memory, &self.frozen.recalled(&thawing), dt);
+        }
         changed.froze = self.frozen.freeze(&freezing, solid, liquid, &state.memory);
         changed.thawed = self.frozen.thaw(&thawing, solid, liquid);
         if changed.froze + changed.thawed > 0 {
