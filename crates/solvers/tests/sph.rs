@@ -172,6 +172,28 @@ fn a_layer_comes_to_rest_and_the_floor_carries_it() {
 }
 
 #[test]
+fn sand_asleep_still_weighs_on_what_carries_it() {
+    let mut sand = Sand::new(layer(30.0, Vec3::new(8.0, 8.0, 8.0)));
+    sand.until(0.8);
+    let weight = 8.0f64.powi(3) * 1600.0 * f64::from(SPACING).powi(3) * 9.81;
+    let mut carried = |awake: usize| {
+        sand.quiet().fill(1.0);
+        sand.quiet()[..awake].fill(0.0);
+        let began = sand.state.clock.time();
+        let report = sand.step();
+        let solved = report.measures[0].1;
+        let time = sand.state.clock.time() - began;
+        (-report.impulses[0].linear.y / time / weight, solved)
+    };
+    // A few awake, nobody, and nobody once more: the second time it is remembered.
+    for awake in [1, 0, 0] {
+        let (part, solved) = carried(awake);
+        assert!(solved < 400.0, "{solved}");
+        assert!((part - 1.0).abs() < 0.03, "{awake} awake: {part}");
+    }
+}
+
+#[test]
 fn a_heap_between_smooth_walls_comes_to_rest_and_sleeps() {
     // A step of sand that slumps along a mirror on either side.
     let mut model = layer(30.0, Vec3::new(12.0, 7.0, 5.0));
@@ -281,7 +303,7 @@ fn sleep_holds_no_more_than_friction_does() {
 }
 
 #[test]
-#[ignore = "moves 0.13 spacings in the quarter of a second after the sudden cut, then stands"]
+#[ignore = "moves 0.096 spacings in the quarter of a second after the sudden cut, then stands"]
 fn a_slope_cut_below_its_angle_stands() {
     let size = Vec3::new(20.0, 9.0, 4.0);
     let mut sand = Sand::new(layer(30.0, size));
@@ -656,8 +678,9 @@ fn free_sand_and_a_body_keep_their_momentum_together() {
     let (linear, angular) = (after.0 - before.0, after.1 - before.1);
     assert!(linear.length() < 1e-6 * scale, "{linear} of {scale}");
     assert!(
-        angular.length() < 1e-3 * scale * 0.1,
-        "{angular} of {scale}"
+        angular.length() < 1e-4 * scale * 0.1,
+        "{angular} of {scale}: {:e}",
+        angular.length() / (0.1 * scale)
     );
 }
 

@@ -84,6 +84,7 @@ fn asleep(particles: u64, steps: u32) -> Result<Figures, Failure> {
     if let Some(quiet) = quiet {
         quiet.entries_mut::<f32>().fill(1.0);
     }
+    take_steps(&mut solver, &model, &mut state, WARM_UP)?;
     let began = Instant::now();
     take_steps(&mut solver, &model, &mut state, steps)?;
     Ok(Figures {

@@ -4,9 +4,6 @@
 /// beads have 0.26 and 0.28).
 const GROWTH: f32 = 0.26;
 const HALF_WAY: f32 = 0.28;
-/// Static friction over kinetic friction, less one: sand at rest stands about a degree and a half steeper than sand that
-/// flows comes to rest.
-const STATIC: f32 = 0.06;
 /// Loads below this [Pa] are taken as this much where one is divided by.
 const LEAST_LOAD: f32 = 1.0;
 
@@ -24,26 +21,9 @@ pub fn inertial(mu: f32, rate: f32, grain_size: f32, pressure: f32, density: f32
     mu + GROWTH * inertial_number / (inertial_number + HALF_WAY)
 }
 
-/// What static friction adds to the coefficient of material that shears at `rate` [1/s], as a factor: all of it well below
-/// the rate of `creep` [1/s], none above. Without it nothing stops what flows at just its angle.
-#[inline]
-pub fn held(rate: f32, creep: f32) -> f32 {
-    let squared = creep * creep;
-    1.0 + STATIC * squared / (squared + rate * rate).max(f32::MIN_POSITIVE)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_creeps_is_held_and_what_flows_is_not() {
-        assert!((held(0.0, 0.5) - 1.0 - STATIC).abs() < 1e-6);
-        assert!(held(0.1, 0.5) > held(0.5, 0.5) && held(0.5, 0.5) > held(2.0, 0.5));
-        assert!(held(50.0, 0.5) < 1.0001);
-        // None is asked for, or there is no gravity to measure creep by.
-        assert!((held(0.0, 0.0) - 1.0).abs() < 1e-6 && (held(3.0, 0.0) - 1.0).abs() < 1e-6);
-    }
 
     #[test]
     fn simple_shear_slides_at_the_friction_coefficient() {

@@ -25,12 +25,22 @@ const CLOSE: f32 = 0.6;
 const PART: f32 = 0.1;
 /// The longest displacement of a repair over the spacing.
 const MOST_REPAIR: f32 = 0.1;
+/// The largest part of its velocity relative to another that a particle loses in being taken apart from it.
+const MOST_SLOWER: f32 = 0.1;
 /// No particle comes nearer to a body than this many spacings.
 const KEEP_OFF: f32 = 0.25;
 
 impl Work {
-    /// Displacements [m] that take over-full places apart, into `free`. They never enter the velocity, and there is no
-    /// friction in them.
+    /// Leaves places as they are.
+    pub fn skip_repairs(&mut self) {
+        self.free.fill(Vec3A::ZERO);
+        for grain in &mut self.grains {
+            (grain.turn, grain.lean) = ([0.0; 3], [0.0; 3]);
+        }
+    }
+
+    /// Displacements [m] that take over-full places apart, into `free`, and what keeps the angular momentum meanwhile. They
+    /// never enter the velocity, and there is no friction in them.
     pub fn find_repairs(&mut self, kernel: &Kernel) {
         self.shown
             .par_iter_mut()
@@ -39,21 +49,25 @@ impl Work {
             .with_min_len(CHUNK)
             .for_each(|((shown, grain), density)| {
                 // The pressure of the repair.
-                let push = REPAIR * (density - FULL).max(0.0) / grain.compliance;
-                shown.set_matrix(&(grain.correction.matrix() * -push));
+                let pressure = REPAIR * (density - FULL).max(0.0) / grain.compliance;
+                shown.set_matrix(&(grain.correction.matrix() * -pressure));
             });
         let close = CLOSE * kernel.spacing;
         let repairs = Repairs {
             around: &self.around,
             shown: &self.shown,
             density: &self.density,
+            v: &self.v,
             close,
             steep: kernel.slope(close * close) * kernel.volume,
         };
         let around = &self.around;
         around.for_each(&mut self.free, &mut self.grains, |site, free, grain| {
-            let repair = repairs.of(site, grain);
-            *free = repair.clamp_length_max(MOST_REPAIR * kernel.spacing);
+            let Repair { apart, slower } = repairs.of_pairs(site, grain);
+            let whole = apart + repairs.of_walls(site, grain);
+            *free = whole.clamp_length_max(MOST_REPAIR * kernel.spacing);
+            grain.turn = apart.into();
+            grain.lean = slower.into();
         });
     }
 }
@@ -63,43 +77,63 @@ struct Repairs<'a> {
     around: &'a Around,
     shown: &'a [Shown],
     density: &'a [f32],
+    v: &'a [Vec3A],
     /// Pairs nearer than this [m] are close; their factors are below `steep`.
     close: f32,
     steep: f32,
 }
 
+/// What pairs do to one of their particles.
+#[derive(Default)]
+struct Repair {
+    /// Its displacement [m].
+    apart: Vec3A,
+    /// The change of its velocity [m/s]: who turns about each other turns more slowly further apart.
+    slower: Vec3A,
+}
+
 impl Repairs<'_> {
-    /// The displacement [m] of a particle.
-    fn of(&self, site: Site<'_>, grain: &Grain) -> Vec3A {
-        let crowded = |i: usize| self.density[i] > FULL;
-        let mine = &self.shown[site.i];
-        let (mut push, mut apart) = (Vec3A::ZERO, Vec3A::ZERO);
+    fn is_crowded(&self, i: usize) -> bool {
+        self.density[i] > FULL
+    }
+
+    /// Pairs move apart along the line between them, and their velocities across it shrink as their distance grows: neither
+    /// momentum nor angular momentum changes.
+    fn of_pairs(&self, site: Site<'_>, grain: &Grain) -> Repair {
+        let mut repair = Repair::default();
+        let mine = self.shown[site.i].mean();
         for (j, factor) in site.particles.iter() {
             let close = factor < self.steep;
             // Most pairs of a pile at rest have nothing to repair.
-            if !(crowded(site.i) || crowded(j) || close) {
+            if !(self.is_crowded(site.i) || self.is_crowded(j) || close) {
                 continue;
             }
             let way = site.here - self.around.x[j];
-            let g = way * factor;
-            push += mine.times(g) + self.shown[j].times(g);
+            let mut growth = (mine + self.shown[j].mean()) * (factor * grain.lightness);
             if close {
-                apart += self.part((site.i, j), way);
+                let distance = way.length();
+                if distance < f32::MIN_POSITIVE {
+                    // Two in one place part along x, the later one forwards.
+                    let side = if site.i > j { Vec3A::X } else { Vec3A::NEG_X };
+                    repair.apart += side * (PART * self.close);
+                    continue;
+                }
+                growth += PART * (self.close / distance - 1.0).max(0.0);
             }
+            repair.apart += way * growth;
+            repair.slower -= (self.v[site.i] - self.v[j]) * growth.min(MOST_SLOWER);
         }
-        if crowded(site.i) && !site.samples.is_empty() {
-            let hold = self.around.hold(site, mine);
-            push += self.around.push_of_walls(site, mine, &hold);
-        }
-        push * grain.lightness + apart
+        repair
     }
 
-    /// The displacement [m] that takes `i` out of a close pair with `j`.
-    fn part(&self, (i, j): (usize, usize), way: Vec3A) -> Vec3A {
-        // Two in one place part along x, the later one forwards.
-        let side = if i > j { Vec3A::X } else { Vec3A::NEG_X };
-        let direction = way.try_normalize().unwrap_or(side);
-        direction * (PART * (self.close - way.length()).max(0.0))
+    /// The displacement [m] that bodies give a particle.
+    fn of_walls(&self, site: Site<'_>, grain: &Grain) -> Vec3A {
+        if !self.is_crowded(site.i) || site.samples.is_empty() {
+            return Vec3A::ZERO;
+        }
+        let mine = &self.shown[site.i];
+        let hold = self.around.hold(site, mine);
+        self.around.push_of_walls(site, mine, &hold) * grain.lightness
     }
 }
 
@@ -155,6 +189,18 @@ impl Moved {
     }
 }
 
+impl Moved {
+    /// Angular momentum over mass [m²/s] that it has gained without a push of a body, on its way from where it was before:
+    /// by being displaced, but not by the `apart` of pairs, who see to theirs.
+    fn lost_turn(&self, before: Vec3, apart: Vec3) -> Vec3 {
+        let told = self.stopped[..self.stops.min(STOPS)].iter();
+        let told: Vec3 = told
+            .map(|stop| (stop.place - before).cross(stop.taken))
+            .sum();
+        (self.position - before - apart).cross(self.velocity) + told
+    }
+}
+
 /// What is needed to hand particles back.
 pub struct Finish<'a> {
     /// The bodies.
@@ -203,11 +249,13 @@ impl Finish<'_> {
                     let i = chunk * CHUNK + k;
                     let from = cells.order()[i] as usize;
                     *quiet = quiets[from];
-                    if grains[i].role == Role::Asleep {
+                    if grains[i].role.is_out() {
                         continue;
                     }
                     let near = (list.samples(k), boundary.samples());
-                    let moved = self.move_one((*x, *v, *shift), near);
+                    let before = *x;
+                    *v += Vec3A::from(grains[i].lean);
+                    let moved = self.move_one((before, *v, *shift), near);
                     let speed = moved.velocity.length();
                     *quiet = self.thresholds.quiet(*quiet, speed, self.dt);
                     if grains[i].role == Role::Dozing && *quiet > 0.0 {
@@ -216,6 +264,11 @@ impl Finish<'_> {
                         continue;
                     }
                     notes.note(from, &moved, particles.mass[from]);
+                    if let Some((sample, _)) = near.0.iter().next() {
+                        let lost = moved.lost_turn(before.into(), grains[i].turn.into());
+                        let turn = lost * particles.mass[from];
+                        notes.impulses.turn(near.1[sample].body as usize, -turn);
+                    }
                     (*x, *v) = (moved.position.into(), moved.velocity.into());
                 }
                 notes
@@ -292,7 +345,7 @@ impl Finish<'_> {
         let work = &*work;
         let solved = |place: u32| {
             let grain = work.grains.get(place as usize);
-            grain.filter(|grain| grain.role != Role::Asleep)
+            grain.filter(|grain| !grain.role.is_out())
         };
         let places = &work.rank;
         let [pressure, normal, shear, rate, quiet] = &mut particles.extra[..] else {

@@ -7,7 +7,7 @@
 
 use super::boundary::Placed;
 use super::kernel::Kernel;
-use super::operator::{Around, Grain, Role, Site};
+use super::operator::{Around, Grain, Site};
 use super::shown::Shown;
 use super::tensor::Sym3;
 use super::work::Work;
@@ -71,7 +71,7 @@ impl Prediction {
             grain.correction = Sym3::splat(1.0);
             // The sine of the angle, where the other scheme takes its tangent.
             grain.mu /= (1.0 + grain.mu * grain.mu).sqrt();
-            if grain.role != Role::Asleep {
+            if !grain.role.is_out() {
                 grain.stress = Sym3::default();
                 shown.set_pressure(0.0);
             }

@@ -12,6 +12,9 @@ use wide::f32x4;
 /// Particles in one list, and in one piece of every loop.
 pub const CHUNK: usize = 512;
 
+/// Neighbours of a particle in a packing.
+const USUAL: usize = 29;
+
 /// The neighbours of one chunk of particles.
 #[derive(Default)]
 pub struct List {
@@ -72,7 +75,25 @@ impl List {
         self.factor.clear();
     }
 
+    /// Makes room for what `count` particles have in a full lattice.
+    fn begin(&mut self, count: usize) {
+        self.clear();
+        if self.near.capacity() == 0 {
+            self.make_room(count * USUAL);
+        }
+    }
+
+    fn make_room(&mut self, more: usize) {
+        self.near.reserve_exact(more);
+        self.factor.reserve_exact(more);
+    }
+
     fn add(&mut self, particles: &Found, samples: &Found) {
+        let (more, room) = (particles.count + samples.count, self.near.capacity());
+        if self.near.len() + more > room {
+            // Not twice as much, as vectors grow by themselves: the lists are most of the memory.
+            self.make_room(more.max(room / 16));
+        }
         let ends = [particles, samples].map(|found| {
             self.near.extend_from_slice(&found.near[..found.count]);
             self.factor.extend_from_slice(&found.factor[..found.count]);
@@ -81,10 +102,10 @@ impl List {
         self.ends.push(ends);
     }
 
-    /// Lets go of memory far beyond what is needed; growing doubles it.
+    /// Lets go of memory far beyond what is needed.
     fn give_back(&mut self) {
         let len = self.near.len();
-        if self.near.capacity() > len + len / 8 {
+        if self.near.capacity() > len + len / 4 {
             self.near.shrink_to(len + len / 32);
             self.factor.shrink_to(len + len / 32);
         }
@@ -257,7 +278,7 @@ impl Search<'_> {
         (densities, grains): (&mut [f32], &mut [Grain]),
         scratch: &mut Scratch,
     ) {
-        list.clear();
+        list.begin(grains.len());
         let end = first + grains.len();
         let mut place = first;
         while place < end {

@@ -26,7 +26,7 @@ mod work;
 use answer::Answer;
 use barchan_base::bounds::Bounds;
 use barchan_base::column::{ColumnSpec, Kind};
-use barchan_sim::coupling::Impulses;
+use barchan_sim::coupling::{Impulse, Impulses};
 use barchan_sim::model::Model;
 use barchan_sim::scene::{SphScheme, SphSettings};
 use barchan_sim::solids::Solids;
@@ -35,11 +35,11 @@ use barchan_sim::state::State;
 use finish::{Finish, Notes};
 use glam::{Vec3, Vec3A};
 use ihmsen::Prediction;
-use implicit::Sweep;
+use implicit::{Sweep, Viscous};
 use kernel::Kernel;
-use operator::Role;
 use rayon::prelude::*;
 use sleep::{Disturbers, Thresholds};
+use std::iter;
 use work::{Law, Work};
 
 /// Columns of the solver, by their place.
@@ -72,9 +72,8 @@ const LONGEST_FALL: f64 = 0.022;
 const LONGEST_WAY: f64 = 0.3;
 /// Part of the velocity that no gradient sees, taken out in a step.
 const FILTER: f32 = 0.064;
-/// Speed [m/s] that artificial viscosity spreads with, and the most that it may take out in a step.
-const SIGNAL_SPEED: f32 = 10.0;
-const MOST_DRAG: f32 = 0.25;
+/// Flow slower than this part of what gravity gives across a spacing in a step does not turn the direction of friction.
+const SLOW: f32 = 0.02;
 /// Particles further out than this [m] are lost: a 32-bit float has no centimetres left there.
 const WORLD: f32 = 1e5;
 
@@ -83,6 +82,8 @@ pub struct Sph {
     settings: SphSettings,
     work: Work,
     notes: Vec<Notes>,
+    /// The forces [N] on the bodies while nobody moves; found again where it is not known.
+    resting: Option<Vec<Impulse>>,
 }
 
 impl Solver for Sph {
@@ -119,17 +120,26 @@ impl Solver for Sph {
         let work = &mut self.work;
         work.cells.sort(&particles.position, kernel.reach);
         let disturbers = Disturbers::at(model, solids, clock.time());
-        if work.let_sleep(particles, &disturbers, &kernel) {
-            particles
-                .velocity
-                .par_iter_mut()
-                .for_each(|velocity| *velocity = Vec3::ZERO);
-            return Ok(all_asleep(solids));
+        let nobody_moves = work.let_sleep(particles, &disturbers, &kernel);
+        if nobody_moves && let Some(loads) = &self.resting {
+            return Ok(at_rest(loads, dt));
         }
         work.gather(particles, &Law::of(model, &self.settings, &kernel));
         work.assign_roles(particles);
         work.around.boundary.place(solids, &work.cells, &kernel);
         work.search(kernel);
+        if nobody_moves {
+            particles
+                .velocity
+                .par_iter_mut()
+                .for_each(|velocity| *velocity = Vec3::ZERO);
+            work.show_stress();
+            let loads = work.loads((kernel.volume, 1.0), solids).into_sums();
+            let report = at_rest(&loads, dt);
+            self.resting = Some(loads);
+            return Ok(report);
+        }
+        self.resting = None;
         let impulses = self.solve(model, dt as f32, &kernel, solids);
         let finish = Finish {
             solids,
@@ -162,6 +172,7 @@ impl Sph {
             settings,
             work: Work::default(),
             notes: Vec::new(),
+            resting: None,
         }
     }
 
@@ -178,17 +189,17 @@ impl Sph {
                 let answer = Answer::of(solids);
                 work.soften(answer.as_ref(), kernel.volume);
                 work.move_by_stress(dt, own);
-                for _ in 1..self.settings.iterations {
+                work.slow = SLOW * model.gravity.length() * dt / kernel.spacing;
+                let sweeps = iter::once(Sweep::First).chain(iter::repeat(Sweep::Other));
+                for sweep in sweeps.take(self.settings.iterations.saturating_sub(1) as usize) {
                     work.let_bodies_answer(answer.as_ref(), share, &none);
-                    work.relax(dt, Sweep::Other);
+                    work.relax(dt, sweep);
                     work.move_by_stress(dt, own);
                 }
                 work.let_bodies_answer(answer.as_ref(), share, &none);
             }
         }
-        let impulses = work
-            .around
-            .reactions(&work.shown, &work.grains, share, &none);
+        let impulses = work.loads(share, solids);
         // The last answer of the stresses is for the next step; its gradient is that of the final velocities.
         match self.settings.scheme {
             SphScheme::Ihmsen => work.differentiate(),
@@ -196,10 +207,10 @@ impl Sph {
         }
         work.note_shear(dt);
         match self.settings.scheme {
-            SphScheme::Ihmsen => work.free.fill(Vec3A::ZERO),
+            SphScheme::Ihmsen => work.skip_repairs(),
             SphScheme::Implicit => {
-                let drag = (SIGNAL_SPEED * dt / kernel.support).min(MOST_DRAG);
-                work.filter((FILTER, drag), own);
+                let pace = dt / kernel.support;
+                work.filter(FILTER, Viscous { pace }, own);
                 work.find_repairs(kernel);
             }
         }
@@ -222,21 +233,34 @@ impl Sph {
         report.impulses = impulses.into_sums();
         report.lost.sort_unstable();
         let solved = self.work.grains.iter();
-        let solved = solved.filter(|grain| grain.role != Role::Asleep).count();
+        let solved = solved.filter(|grain| !grain.role.is_out()).count();
         report.measures = vec![("solved", solved as f64), ("stopped", stopped as f64)];
         report
     }
 }
 
-fn all_asleep(solids: &Solids) -> StepReport {
+/// A step in which nobody moves and bodies bear these forces [N].
+fn at_rest(loads: &[Impulse], dt: f64) -> StepReport {
+    let impulse = |load: &Impulse| Impulse {
+        body: load.body,
+        linear: load.linear * dt,
+        angular: load.angular * dt,
+    };
     StepReport {
-        impulses: Impulses::new(solids).into_sums(),
+        impulses: loads.iter().map(impulse).collect(),
         measures: vec![("solved", 0.0), ("stopped", 0.0)],
         ..Default::default()
     }
 }
 
 impl Work {
+    /// What the bodies receive of the stresses there are: forces per volume that last for a time.
+    fn loads(&self, share: (f32, f32), solids: &Solids) -> Impulses {
+        let none = Impulses::new(solids);
+        self.around
+            .reactions(&self.shown, &self.grains, share, &none)
+    }
+
     /// Velocities before pressure and friction, and the stresses to begin with.
     fn prepare(&mut self, gravity: Vec3, dt: f32) {
         let kick = Vec3A::from(gravity) * dt;
@@ -248,7 +272,7 @@ impl Work {
                 let full = if shown.pressure() > 0.0 { HELD } else { 1.0 };
                 grain.gap = (density - full).min(0.0);
                 *free = match grain.role {
-                    Role::Asleep => Vec3A::ZERO,
+                    role if role.is_out() => Vec3A::ZERO,
                     _ => *v + kick,
                 };
             });
@@ -280,7 +304,7 @@ impl Work {
             .zip(&self.shown)
             .with_min_len(lists::CHUNK)
             .for_each(|(grain, shown)| {
-                if grain.role == Role::Asleep {
+                if grain.role.is_out() {
                     return;
                 }
                 let gradient = shown.matrix();

@@ -12,10 +12,9 @@
 
 use super::boundary::{Boundary, Placed};
 use super::lists::{CHUNK, List, Near};
-use super::shown::Shown;
+use super::shown::{Shown, lanes, vector};
 use super::tensor::Sym3;
 use barchan_sim::coupling::Impulses;
-use glam::swizzles::Vec3Swizzles;
 use glam::{Mat3A, Vec3A};
 use rayon::prelude::*;
 use wide::f32x4;
@@ -40,6 +39,16 @@ pub enum Role {
     Dozing,
     /// Asleep, and only lends its stress to others.
     Asleep,
+    /// Asleep, and near a body: what it gives to the body is still told.
+    Leaning,
+}
+
+impl Role {
+    /// True for who is left out of the solve.
+    #[inline]
+    pub fn is_out(self) -> bool {
+        matches!(self, Self::Asleep | Self::Leaning)
+    }
 }
 
 /// What only the particle itself looks up.
@@ -47,7 +56,7 @@ pub enum Role {
 pub struct Grain {
     /// L.
     pub correction: Sym3,
-    /// Σ V g over the particles around [1/m].
+    /// Σ V g over the particles around [1/m]. After the sweeps, how much its velocity changes with its repair [m/s].
     pub lean: [f32; 3],
     /// Σ V |g| over the distance, over the same [1/m²].
     pub weight: f32,
@@ -67,6 +76,9 @@ pub struct Grain {
     pub lightness: f32,
     /// How well the bodies that it touches hold it.
     pub hold: Hold,
+    /// How friction is turned against the spin: axis times tangent of half the angle. After the sweeps, the part of its repair that pairs of
+    /// particles make [m].
+    pub turn: [f32; 3],
     /// How it takes part.
     pub role: Role,
 }
@@ -236,7 +248,7 @@ impl Around {
             .enumerate()
             .for_each(|(chunk, ((own, grains), list))| {
                 for (k, (own, grain)) in own.iter_mut().zip(grains).enumerate() {
-                    if grain.role != Role::Asleep {
+                    if !grain.role.is_out() {
                         visit(self.site(chunk, k, list), own, grain);
                     }
                 }
@@ -259,13 +271,14 @@ impl Around {
     #[inline]
     pub fn push(&self, site: Site<'_>, shown: &[Shown], grain: &mut Grain, own: f32) -> Vec3A {
         let mine = &shown[site.i];
-        let mut push = mine.times(Vec3A::from(grain.lean));
+        let mut push = mine.times_lanes(Vec3A::from(grain.lean));
         let mut load = own * mine.pressure();
         for (j, factor) in site.particles.iter() {
             let other = &shown[j];
-            push += other.times((site.here - self.x[j]) * factor);
+            push += other.times_lanes((site.here - self.x[j]) * factor);
             load -= factor * other.pressure();
         }
+        let mut push = vector(push);
         grain.load = load / (own + grain.weight);
         if !site.samples.is_empty() {
             // Next to a wall the first row carries more than the second: its own load counts.
@@ -337,11 +350,15 @@ impl Around {
                         continue;
                     }
                     let sums = sums.get_or_insert_with(|| none.clone());
+                    let hold = match grain.role {
+                        Role::Leaning => self.hold(site, &shown[site.i]),
+                        _ => grain.hold,
+                    };
                     for (b, factor) in site.samples.iter() {
                         let sample = &self.boundary.samples()[b];
                         let way = site.here - sample.position;
                         let force = shown[site.i].times(way * factor) * scale;
-                        let push = sample.gripped(force, grain.hold.by(sample.body));
+                        let push = sample.gripped(force, hold.by(sample.body));
                         let body = sample.body as usize;
                         sums.push(body, sample.position.into(), push.into());
                         // All forces of a stress together turn nothing; what a slipping wall does not give of them would.
@@ -362,14 +379,16 @@ impl Around {
     #[inline]
     pub fn gradient(&self, site: Site<'_>, grain: &Grain, velocities: &[Vec3A]) -> Mat3A {
         let own = velocities[site.i];
-        let mut sum = Mat3A::ZERO;
+        let mut sums = [f32x4::ZERO; 3];
         for (j, factor) in site.particles.iter() {
             let g = (site.here - self.x[j]) * factor;
-            let change = velocities[j] - own;
-            sum.x_axis += change * g.xxx();
-            sum.y_axis += change * g.yyy();
-            sum.z_axis += change * g.zzz();
+            let change = lanes(velocities[j] - own);
+            sums[0] += change * f32x4::splat(g.x);
+            sums[1] += change * f32x4::splat(g.y);
+            sums[2] += change * f32x4::splat(g.z);
         }
+        let [x, y, z] = sums.map(vector);
+        let mut sum = Mat3A::from_cols(x, y, z);
         for (b, factor) in site.samples.iter() {
             let sample = &self.boundary.samples()[b];
             let g = (site.here - sample.position) * factor;

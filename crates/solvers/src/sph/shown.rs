@@ -1,45 +1,49 @@
 //! What the neighbours see of a particle in a sweep: a matrix, and two numbers in its spare lanes.
 
-use glam::swizzles::Vec3Swizzles;
-use glam::{Mat3A, Vec3A, Vec4};
+use glam::{Mat3A, Vec3A};
+use wide::f32x4;
 
 /// A particle as its neighbours see it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shown {
-    columns: [Vec4; 3],
+    columns: [f32x4; 3],
 }
+
+/// Where a column keeps its number beside the matrix.
+const SPARE: usize = 3;
 
 impl Shown {
     /// With a pressure [Pa] and an artificial viscosity, and no matrix yet.
     pub fn new(pressure: f32, viscosity: f32) -> Self {
-        let mut shown = Self::default();
-        shown.columns[0].w = pressure;
-        shown.columns[1].w = viscosity;
-        shown
+        let spare = |number| f32x4::new([0.0, 0.0, 0.0, number]);
+        Self {
+            columns: [spare(pressure), spare(viscosity), f32x4::ZERO],
+        }
     }
 
     /// Pressure [Pa].
     #[inline]
     pub fn pressure(&self) -> f32 {
-        self.columns[0].w
+        self.columns[0].to_array()[SPARE]
     }
 
     /// Artificial viscosity.
     #[inline]
     pub fn viscosity(&self) -> f32 {
-        self.columns[1].w
+        self.columns[1].to_array()[SPARE]
     }
 
     /// Another pressure [Pa].
     #[inline]
     pub fn set_pressure(&mut self, pressure: f32) {
-        self.columns[0].w = pressure;
+        let [x, y, z, _] = self.columns[0].to_array();
+        self.columns[0] = f32x4::new([x, y, z, pressure]);
     }
 
     /// σ L, or the velocity gradient, or whatever else is summed over neighbours.
     #[inline]
     pub fn matrix(&self) -> Mat3A {
-        let [x, y, z] = self.columns.map(Vec3A::from_vec4);
+        let [x, y, z] = self.columns.map(vector);
         Mat3A::from_cols(x, y, z)
     }
 
@@ -48,16 +52,42 @@ impl Shown {
     pub fn set_matrix(&mut self, matrix: &Mat3A) {
         let axes = [matrix.x_axis, matrix.y_axis, matrix.z_axis];
         for (column, axis) in self.columns.iter_mut().zip(axes) {
-            *column = axis.extend(column.w);
+            *column = f32x4::new([axis.x, axis.y, axis.z, column.to_array()[SPARE]]);
         }
+    }
+
+    /// The mean of the matrix's diagonal.
+    #[inline]
+    pub fn mean(&self) -> f32 {
+        let [x, y, z] = self.columns.map(f32x4::to_array);
+        (x[0] + y[1] + z[2]) / 3.0
     }
 
     /// The matrix times a vector.
     #[inline]
-    pub fn times(&self, vector: Vec3A) -> Vec3A {
-        let [x, y, z] = self.columns.map(Vec3A::from_vec4);
-        x * vector.xxx() + y * vector.yyy() + z * vector.zzz()
+    pub fn times(&self, by: Vec3A) -> Vec3A {
+        vector(self.times_lanes(by))
     }
+
+    /// The matrix times a vector, in the first three lanes.
+    #[inline]
+    pub fn times_lanes(&self, by: Vec3A) -> f32x4 {
+        let [x, y, z] = self.columns;
+        x * f32x4::splat(by.x) + y * f32x4::splat(by.y) + z * f32x4::splat(by.z)
+    }
+}
+
+/// The first three lanes.
+#[inline]
+pub fn vector(lanes: f32x4) -> Vec3A {
+    let [x, y, z, _] = lanes.to_array();
+    Vec3A::new(x, y, z)
+}
+
+/// A vector in the first three lanes.
+#[inline]
+pub fn lanes(vector: Vec3A) -> f32x4 {
+    f32x4::new([vector.x, vector.y, vector.z, 0.0])
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::QUIET;
 use super::kernel::Kernel;
 use super::work::Work;
 use barchan_sim::model::{Model, Sink, Wet};
-use barchan_sim::solids::Solids;
+use barchan_sim::solids::{Solid, Solids};
 use barchan_sim::state::Particles;
 use glam::Vec3;
 use rayon::prelude::*;
@@ -18,10 +18,10 @@ pub const AFTER: f32 = 0.25;
 /// Sleep velocity over what a fall through one spacing gives, √(g d).
 const SLEEP: f32 = 3e-3;
 /// Wake velocity over the same: not of motion, but of a pull that adds up while a particle is held.
-const WAKE: f32 = 2e-3;
+const WAKE: f32 = 4e-3;
 
 /// Time in which a dozing particle forgets what pulled at it, over that of a fall through one spacing, √(d/g). What pulls
-/// by more than `WAKE / FADE` of gravity, 0.4 degrees of slope, wakes it.
+/// by more than `WAKE / FADE` of gravity, 0.8 degrees of slope, wakes it.
 const FADE: f32 = 0.3;
 
 /// The velocities below and above which particles fall asleep and wake [m/s].
@@ -104,7 +104,8 @@ impl<'a> Disturbers<'a> {
 }
 
 impl Work {
-    /// Flags the cells where something moves, and drops those that nobody awake can feel. True where nobody is awake.
+    /// Flags the cells where something moves, and drops those that neither anybody awake nor a body can feel. True where
+    /// nobody is awake.
     pub fn let_sleep(
         &mut self,
         particles: &Particles,
@@ -113,23 +114,49 @@ impl Work {
     ) -> bool {
         self.find_awake(particles, disturbers, kernel);
         let asleep = self.awake.iter().filter(|awake| !**awake).count();
-        if asleep == self.awake.len() {
-            return true;
-        }
-        self.solved.clear();
         if asleep == 0 {
+            self.solved.clear();
             self.solved.resize(self.cells.len(), true);
-            return false;
+            self.leaning.clear();
+            self.leaning.resize(self.cells.len(), false);
+            return self.awake.is_empty();
         }
         // One ring is solved for, the next lends its stress, and the last its places.
         self.cells.dilate(&self.awake, &mut self.solved);
+        self.find_leaning(particles, disturbers.solids, kernel);
         self.cells.dilate(&self.solved, &mut self.wider);
+        for (wider, leaning) in self.wider.iter_mut().zip(&self.leaning) {
+            *wider |= *leaning;
+        }
         self.cells.dilate(&self.wider, &mut self.kept);
         self.cells.keep(&self.kept);
-        let mut kept = self.kept.iter();
-        self.solved
-            .retain(|_| kept.next().is_some_and(|kept| *kept));
-        false
+        for flags in [&mut self.solved, &mut self.leaning] {
+            let mut kept = self.kept.iter();
+            flags.retain(|_| kept.next().is_some_and(|kept| *kept));
+        }
+        asleep == self.awake.len()
+    }
+
+    /// Flags the cells that are left out but have someone beside a body.
+    fn find_leaning(&mut self, particles: &Particles, solids: &Solids, kernel: &Kernel) {
+        let (cells, solved) = (&self.cells, &self.solved);
+        let reach = (0.8661 + 1.0) * kernel.reach;
+        self.leaning.resize(cells.len(), false);
+        self.leaning
+            .par_iter_mut()
+            .enumerate()
+            .with_min_len(256)
+            .for_each(|(cell, leaning)| {
+                let middle = (cells.coordinates(cell).as_vec3() + 0.5) * kernel.reach;
+                let beside = |solid: &Solid| {
+                    solid.bounds().distance_squared(middle) < reach * reach
+                        && !solid.is_beyond(middle, reach)
+                        && cells.order()[cells.places(cell)].iter().any(|member| {
+                            !solid.is_beyond(particles.position[*member as usize], kernel.reach)
+                        })
+                };
+                *leaning = !solved[cell] && solids.all().iter().any(beside);
+            });
     }
 
     fn find_awake(&mut self, particles: &Particles, disturbers: &Disturbers<'_>, kernel: &Kernel) {

@@ -6,10 +6,10 @@ use super::operator::{Around, Grain, Role};
 use super::shown::Shown;
 use super::tensor::Sym3;
 use super::{PRESSURE, QUIET, SHEAR, SHEAR_RATE, STRESS};
-use crate::material::friction::{held, inertial};
+use crate::material::friction::inertial;
 use barchan_base::cells::Cells;
 use barchan_sim::model::Model;
-use barchan_sim::scene::{SphLaw, SphScheme, SphSettings};
+use barchan_sim::scene::{SphLaw, SphSettings};
 use barchan_sim::state::Particles;
 use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
@@ -35,10 +35,14 @@ pub struct Work {
     pub grains: Vec<Grain>,
     /// The sorted place of each particle, or one beyond them all.
     pub rank: Vec<u32>,
+    /// Shear slower than this [1/s] does not turn friction.
+    pub slow: f32,
     /// Which cells take part.
     pub awake: Vec<bool>,
     /// Which cells are solved for.
     pub solved: Vec<bool>,
+    /// Which cells sleep beside a body.
+    pub leaning: Vec<bool>,
     /// Which cells lend their stress.
     pub wider: Vec<bool>,
     /// Which cells lend their places.
@@ -58,12 +62,7 @@ pub struct Law {
     pub wet: (f32, f32),
     /// Grain size where friction grows with inertia [m].
     pub grain_size: Option<f32>,
-    /// Shear rate [1/s] below which material is held by static friction; zero for none.
-    pub creep: f32,
 }
-
-/// Shear slower than this is creep, over what a fall through one spacing has, √(g/d).
-const CREEP: f32 = 0.02;
 
 impl Law {
     /// The laws of a model's materials.
@@ -81,10 +80,6 @@ impl Law {
                 grain_size: match settings.law {
                     SphLaw::Constant => None,
                     SphLaw::Inertial => Some(material.grain_size as f32),
-                },
-                creep: match settings.scheme {
-                    SphScheme::Ihmsen => 0.0,
-                    SphScheme::Implicit => CREEP * (model.gravity.length() / kernel.spacing).sqrt(),
                 },
             })
             .collect()
@@ -135,7 +130,7 @@ impl Work {
     /// Sorts out who moves, who dozes and who sleeps, by cell.
     pub fn assign_roles(&mut self, particles: &Particles) {
         let quiet = particles.extra[QUIET].entries::<f32>();
-        let (cells, solved) = (&self.cells, &self.solved);
+        let (cells, solved, leaning) = (&self.cells, &self.solved, &self.leaning);
         self.grains
             .par_chunks_mut(CHUNK)
             .enumerate()
@@ -147,10 +142,11 @@ impl Work {
                         cell += 1;
                     }
                     let still = quiet[cells.order()[place] as usize] >= super::sleep::AFTER;
-                    grain.role = match (still, solved[cell]) {
-                        (false, _) => Role::Awake,
-                        (true, true) => Role::Dozing,
-                        (true, false) => Role::Asleep,
+                    grain.role = match (still, solved[cell], leaning[cell]) {
+                        (false, ..) => Role::Awake,
+                        (true, true, _) => Role::Dozing,
+                        (true, false, false) => Role::Asleep,
+                        (true, false, true) => Role::Leaning,
                     };
                 }
             });
@@ -210,7 +206,6 @@ impl<'a> Columns<'a> {
                 law.density,
             )
         });
-        let mu = mu * held(self.rate[from], law.creep);
         Grain {
             stress: Sym3 {
                 diagonal: self.normal[from].into(),
