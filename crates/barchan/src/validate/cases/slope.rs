@@ -41,15 +41,7 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
     let text = if turns_box {
         turned_box(text, size, setting.angle)
     } else {
-        let high = 4.0 * LENGTH;
-        text.gravity(inclined(begin))
-            .ground(ROUGH)
-            .slice(size[2])
-            .body(&block([-0.1, -0.1, -high], [0.0, size[1], high]), MIRROR)
-            .body(
-                &block([size[0], -0.1, -high], [size[0] + 0.1, size[1], high]),
-                MIRROR,
-            )
+        fixed_box(text, size).gravity(inclined(begin))
     };
     let text = text.fill(&block([0.0; 3], size));
     let mut lab = Lab::new(trial, &text)?;
@@ -115,6 +107,15 @@ fn speed_in_box(lab: &Lab, which: &BTreeMap<u64, Vec3>, turning: DVec3) -> f64 {
         particles.velocity[index].as_dvec3() - carried
     };
     lab.mean_of(which, relative).length()
+}
+
+/// The walls of a box in which gravity turns.
+fn fixed_box(text: SceneText, [x, y, z]: [f64; 3]) -> SceneText {
+    let high = 4.0 * LENGTH;
+    text.ground(ROUGH)
+        .slice(z)
+        .body(&block([-0.1, -0.1, -high], [0.0, y, high]), MIRROR)
+        .body(&block([x, -0.1, -high], [x + 0.1, y, high]), MIRROR)
 }
 
 /// The walls of a box that turns about the edge at the origin, from level to beyond `angle` [deg].
