@@ -84,15 +84,15 @@ def alembic_mesh(matched):
     surface(matched)
 
 
-def usd(matched):
+def usd(matched, path="usd/particles.usda"):
     fresh()
-    bpy.ops.wm.usd_import(filepath=str(RUN / "export/usd/particles.usda"))
+    bpy.ops.wm.usd_import(filepath=str(RUN / "export" / path))
     cloud(matched, 1.0)
 
 
-def usd_mesh(matched):
+def usd_mesh(matched, path="usd/mesh.usda"):
     fresh()
-    bpy.ops.wm.usd_import(filepath=str(RUN / "export-mesh/usd/mesh.usda"))
+    bpy.ops.wm.usd_import(filepath=str(RUN / "export-mesh" / path))
     surface(matched)
 
 
@@ -143,6 +143,8 @@ checks = {
     "abc, mesh": alembic_mesh,
     "usd, particles": usd,
     "usd, mesh": usd_mesh,
+    "usdc, particles": lambda matched: usd(matched, "usdc/particles.usdc"),
+    "usdc, mesh": lambda matched: usd_mesh(matched, "usdc/mesh.usdc"),
     "vdb, particles": vdb,
     "ply, particles": ply,
     "glb, particles": glb,

@@ -19,8 +19,8 @@ def stage_of(matched, path):
     return stage
 
 
-def points(matched):
-    stage = stage_of(matched, RUN / "export/usd/particles.usda")
+def points(matched, path):
+    stage = stage_of(matched, RUN / "export" / path)
     schema = UsdGeom.Points(stage.GetPrimAtPath("/barchan/particles"))
     for frame in FRAMES:
         matched.same("count, positions", np.array(schema.GetPointsAttr().Get(frame)), truth("position", frame))
@@ -30,6 +30,7 @@ def points(matched):
         for name in ("mass", "material"):
             variable = UsdGeom.PrimvarsAPI(schema).GetPrimvar(name)
             matched.same(name, np.array(variable.Get(frame)), truth(name, frame))
+            matched.same("a value a point", variable.GetInterpolation() == "vertex", True)
         bounds = np.array(schema.GetExtentAttr().Get(frame))
         reach = truth("radius", frame)[:, None]
         expected = [(truth("position", frame) - reach).min(0), (truth("position", frame) + reach).max(0)]
@@ -37,8 +38,8 @@ def points(matched):
     matched.same("times", schema.GetPointsAttr().GetTimeSamples(), list(FRAMES))
 
 
-def surface(matched):
-    stage = stage_of(matched, RUN / "export-mesh/usd/mesh.usda")
+def surface(matched, path):
+    stage = stage_of(matched, RUN / "export-mesh" / path)
     schema = UsdGeom.Mesh(stage.GetPrimAtPath("/barchan/mesh"))
     for frame in FRAMES:
         matched.same("vertices", np.array(schema.GetPointsAttr().Get(frame)), truth("vertices", frame))
@@ -47,5 +48,10 @@ def surface(matched):
 
 
 name = "usd-core " + ".".join(str(part) for part in Usd.GetVersion()[1:])
-done = [report("usd, particles", name, points), report("usd, mesh", name, surface)]
+done = [
+    report("usd, particles", name, lambda matched: points(matched, "usd/particles.usda")),
+    report("usd, mesh", name, lambda matched: surface(matched, "usd/mesh.usda")),
+    report("usdc, particles", name, lambda matched: points(matched, "usdc/particles.usdc")),
+    report("usdc, mesh", name, lambda matched: surface(matched, "usdc/mesh.usdc")),
+]
 sys.exit(0 if all(done) else 1)

@@ -3,10 +3,10 @@
 
 mod common;
 
-use barchan::out::cache::{read_frame, write_frame};
-use barchan::sim::scene::Compression;
-use barchan::sim::state::Particles;
-use common::{SCENE, barchan, files, run, told};
+use barchan::out::cache::read_frame;
+#[cfg(unix)]
+use common::told_on_a_full_disk;
+use common::{SCENE, change_frame, files, run, told};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -40,15 +40,6 @@ fn bytes(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 fn clear(folder: &Path) {
     std::fs::remove_dir_all(folder.join("out/drop/detail")).unwrap();
-}
-
-/// Changes the particles of frame `number`.
-fn change(folder: &Path, number: u32, change: impl Fn(&mut Particles)) {
-    let path = folder.join(format!("out/drop/frames/{number:06}.arrow"));
-    let mut frame = read_frame(&path).unwrap();
-    change(&mut frame.particles);
-    let file = std::fs::File::create(&path).unwrap();
-    write_frame(file, &frame.meta, &frame.particles, Compression::None).unwrap();
 }
 
 #[test]
@@ -153,7 +144,7 @@ fn strange_frames_are_told_of_and_what_was_done_stays() {
     assert!(detail(folder.path(), &[]).contains("exit code 0"));
     assert!(bytes(folder.path()) == whole);
     // Two particles with one id.
-    change(folder.path(), 3, |particles| {
+    change_frame(folder.path(), 3, |particles| {
         particles.id[1] = particles.id[0];
     });
     let said = detail(folder.path(), &[]);
@@ -163,7 +154,7 @@ fn strange_frames_are_told_of_and_what_was_done_stays() {
     );
     assert_eq!(bytes(folder.path()).len(), 5);
     // Ids that jump: all others than before.
-    change(folder.path(), 3, |particles| {
+    change_frame(folder.path(), 3, |particles| {
         for (i, id) in particles.id.iter_mut().enumerate() {
             *id = 1_000_000 + i as u64;
         }
@@ -176,7 +167,7 @@ fn strange_frames_are_told_of_and_what_was_done_stays() {
     // Particles that forgot how fast they are, and one that is nowhere.
     std::fs::write(&path, &kept).unwrap();
     for frame in [2, 3] {
-        change(folder.path(), frame, |particles| {
+        change_frame(folder.path(), frame, |particles| {
             particles.velocity.fill(Default::default());
             particles.position[5].x = f32::NAN;
         });
@@ -196,19 +187,12 @@ fn a_full_disk_leaves_whole_frames_and_a_way_on() {
     let folder = a_run();
     let whole = bytes(folder.path());
     clear(folder.path());
-    // A limit on file sizes stands for the full disk. Frames grow, for particles are emitted: those after the middle one
+    // Frames grow, for particles are emitted: those after the middle one
     // do not fit.
     let sizes: Vec<usize> = whole.values().map(Vec::len).collect();
     let blocks = sizes[2].div_ceil(1024);
     assert!(sizes[4] > 1024 * blocks, "{sizes:?}");
-    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" detail out/drop -q");
-    let output = std::process::Command::new("bash")
-        .args(["-c", &script])
-        .arg(barchan(folder.path()).get_program())
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    let said = told(&output);
+    let said = told_on_a_full_disk(folder.path(), blocks, "detail out/drop -q");
     assert!(
         said.starts_with("exit code 1") && said.contains("to go on"),
         "{said}"

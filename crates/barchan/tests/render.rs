@@ -3,23 +3,16 @@
 
 mod common;
 
-use barchan::out::cache::{FrameMeta, read_frame, write_frame};
 use barchan::out::render::Picture;
-use barchan::sim::scene::Compression;
 use barchan::sim::state::Particles;
-use common::{barchan, files, folder_with_scene, run, told};
+#[cfg(unix)]
+use common::told_on_a_full_disk;
+use common::{change_frame, damage_frame, files, folder_with_run, folder_with_scene, run, told};
 use std::path::Path;
 use std::process::Output;
 
 /// Small pictures, quickly made.
 const SMALL: [&str; 4] = ["--size", "96x54", "--samples", "2"];
-
-fn folder_with_run() -> tempfile::TempDir {
-    let folder = folder_with_scene();
-    let output = run(folder.path(), &["run", "drop.toml", "-q"]);
-    assert!(output.status.success(), "{}", told(&output));
-    folder
-}
 
 fn render(folder: &Path, more: &[&str]) -> Output {
     run(
@@ -30,16 +23,6 @@ fn render(folder: &Path, more: &[&str]) -> Output {
 
 fn picture(folder: &Path, frame: u32) -> Picture {
     Picture::read(&folder.join(format!("out/drop/images/{frame:06}.png"))).unwrap()
-}
-
-/// Puts `particles` in place of those of a frame.
-fn replace_frame(folder: &Path, frame: u32, change: impl FnOnce(&mut Particles)) {
-    let path = folder.join(format!("out/drop/frames/{frame:06}.arrow"));
-    let mut old = read_frame(&path).unwrap();
-    change(&mut old.particles);
-    let meta: FrameMeta = old.meta;
-    let file = std::fs::File::create(&path).unwrap();
-    write_frame(file, &meta, &old.particles, Compression::None).unwrap();
 }
 
 /// The first picture of the sand among these bodies, in the colour of the slowest: violet.
@@ -135,6 +118,63 @@ fn sand_is_seen_where_it_is() {
     assert!(blue > red + 10, "{:?}", at(48, 1));
 }
 
+/// The mean difference of two pictures in the columns of pixels `from..to`, over all channels, of 255.
+fn difference(one: &Picture, other: &Picture, (from, to): (usize, usize)) -> f64 {
+    let pairs = one.pixels.iter().zip(&other.pixels).enumerate();
+    let within = pairs.filter(|(i, _)| (from..to).contains(&(i % one.width)));
+    let off = within.map(|(_, (a, b))| (0..3).map(|c| f64::from(a[c].abs_diff(b[c]))).sum::<f64>());
+    off.sum::<f64>() / (3 * (to - from) * one.height) as f64
+}
+
+/// Frame 1 is frame 0 but for some grains on the right that have moved; in frame 2 all have crept on by a fiftieth of a grain, in frame 3 by
+/// three grains.
+#[test]
+fn what_stands_still_does_not_flicker_and_what_creeps_changes_little() {
+    let folder = folder_with_run();
+    let path = folder.path().join("out/drop/frames/000000.arrow");
+    let first = barchan::out::cache::read_frame(&path).unwrap().particles;
+    let crept = |part: f32| {
+        let mut all = first.clone();
+        for (place, radius) in all.position.iter_mut().zip(&first.radius) {
+            *place += glam::Vec3::new(0.6, -0.8, 0.0) * (2.0 * part * radius);
+        }
+        all
+    };
+    change_frame(folder.path(), 1, |particles| {
+        *particles = first.clone();
+        let moved = particles.position.iter_mut().filter(|place| place.x > 0.22);
+        moved.for_each(|place| place.y -= 0.05);
+    });
+    change_frame(folder.path(), 2, |particles| *particles = crept(0.02));
+    change_frame(folder.path(), 3, |particles| *particles = crept(3.0));
+    let made = run(
+        folder.path(),
+        &["surface", "out/drop", "-q", "--frames", "0..3"],
+    );
+    assert!(made.status.success(), "{}", told(&made));
+    for what in ["grains", "mesh"] {
+        let camera = [
+            "--camera",
+            "0,0.5,2:0,0.5,0",
+            "--frames",
+            "0..3",
+            "--what",
+            what,
+        ];
+        let made = render(folder.path(), &camera);
+        assert!(made.status.success(), "{}", told(&made));
+        let [still, beside, slow, far] = [0, 1, 2, 3].map(|frame| picture(folder.path(), frame));
+        let left = difference(&still, &beside, (0, 48));
+        let right = difference(&still, &beside, (48, 96));
+        assert!(left < 1e-9 && right > 0.1, "{what}: {left} and {right}");
+        let (slow, far) = (
+            difference(&still, &slow, (0, 96)),
+            difference(&still, &far, (0, 96)),
+        );
+        assert!(slow < 0.1 * far, "{what}: {slow} of {far}");
+    }
+}
+
 #[test]
 fn sand_before_a_cut_is_left_out() {
     let folder = folder_with_run();
@@ -160,16 +200,12 @@ fn sand_before_a_cut_is_left_out() {
 #[test]
 fn one_bad_frame_does_not_stop_the_others() {
     let folder = folder_with_run();
-    let damaged = folder.path().join("out/drop/frames/000002.arrow");
-    let mut bytes = std::fs::read(&damaged).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    std::fs::write(&damaged, bytes).unwrap();
-    replace_frame(folder.path(), 0, |particles| {
+    damage_frame(folder.path(), 2);
+    change_frame(folder.path(), 0, |particles| {
         *particles = Particles::default();
     });
-    replace_frame(folder.path(), 1, |particles| particles.resize(1));
-    replace_frame(folder.path(), 3, |particles| {
+    change_frame(folder.path(), 1, |particles| particles.resize(1));
+    change_frame(folder.path(), 3, |particles| {
         particles.position[7].x = f32::NAN;
         particles.position[8].y = f32::INFINITY;
         particles.radius[9] = f32::NAN;
@@ -228,19 +264,10 @@ fn mistakes_are_told_with_what_to_change() {
 #[test]
 fn a_full_disk_leaves_whole_pictures_and_a_clear_word() {
     let folder = folder_with_run();
-    // A limit on file sizes stands for the full disk: small pictures fit, larger ones do not.
+    // Small pictures fit, larger ones do not.
     let render = |size: &str| {
-        let script = format!(
-            "trap '' XFSZ; ulimit -f 16; exec \"$0\" render out/drop --size {size} --samples 1"
-        );
-        let program = barchan(folder.path()).get_program().to_owned();
-        let output = std::process::Command::new("sh")
-            .args(["-c", &script])
-            .arg(program)
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
-        told(&output)
+        let args = format!("render out/drop --size {size} --samples 1");
+        told_on_a_full_disk(folder.path(), 8, &args)
     };
     let said = render("640x360");
     assert!(

@@ -3,23 +3,17 @@
 
 mod common;
 
-use barchan::out::cache::{read_frame, write_frame};
 use barchan::out::surface::format::read_ply;
-use barchan::sim::scene::Compression;
 use barchan::sim::state::Particles;
-use common::{files, folder_with_scene, run, told};
+#[cfg(unix)]
+use common::told_on_a_full_disk;
+use common::{change_frame, files, folder_with_run, folder_with_scene, run, told};
 use std::path::Path;
 
 /// A folder with a run of five frames in out/drop, and what `change` made of the particles of frame 2.
-fn a_run(change: impl Fn(&mut Particles)) -> tempfile::TempDir {
-    let folder = folder_with_scene();
-    let ran = run(folder.path(), &["run", "drop.toml", "-q"]);
-    assert!(ran.status.success(), "{}", told(&ran));
-    let path = folder.path().join("out/drop/frames/000002.arrow");
-    let mut frame = read_frame(&path).unwrap();
-    change(&mut frame.particles);
-    let file = std::fs::File::create(&path).unwrap();
-    write_frame(file, &frame.meta, &frame.particles, Compression::None).unwrap();
+fn a_run(change: impl FnOnce(&mut Particles)) -> tempfile::TempDir {
+    let folder = folder_with_run();
+    change_frame(folder.path(), 2, change);
     folder
 }
 
@@ -154,6 +148,22 @@ fn odd_frames_do_not_keep_the_others_from_being_made() {
         said.starts_with("exit code 1") && said.contains("000002.arrow is damaged"),
         "{said}"
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_whole_meshes_and_a_clear_word() {
+    // The mesh of the frame with one particle fits, those of the others do not.
+    let folder = a_run(|particles| particles.resize(1));
+    let said = told_on_a_full_disk(folder.path(), 8, "surface out/drop");
+    assert!(
+        said.starts_with("exit code 1") && said.contains("cannot write"),
+        "{said}"
+    );
+    let meshes = folder.path().join("out/drop/meshes");
+    assert!(files(&meshes).values().all(|bytes| bytes.len() <= 8192));
+    assert!(surface(folder.path(), &[]).starts_with("exit code 0"));
+    assert_eq!(files(&meshes).len(), 5);
 }
 
 #[test]

@@ -8,6 +8,7 @@ pub mod cache;
 pub mod compare;
 pub mod detail;
 pub mod export;
+mod geometry;
 pub mod plot;
 pub mod render;
 pub mod spread;

@@ -52,6 +52,9 @@ pub struct BenchArgs {
     /// Folder for the pictures that render makes, for the files that io writes, or for the page of --history
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// For surface: measure splashsurf too, on the same particles, cells and threads, through a Python that has pysplashsurf
+    #[arg(long, value_name = "PYTHON")]
+    against: Option<PathBuf>,
     /// Threads to use [default: all cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -75,6 +78,9 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
             "--particles and --steps must be at least 1".into(),
         ));
     }
+    if args.against.is_some() && args.name.as_deref() != Some("surface") {
+        return Err(Failure::Input("--against is for bench surface".into()));
+    }
     if let Some(file) = &args.history {
         return history(file, args.output.as_deref());
     }
@@ -92,7 +98,9 @@ fn measure_all(args: &BenchArgs, ledger: &Ledger) -> Result<(), Failure> {
         "flip" => bench_flip::bench(particles(bench_flip::PARTICLES), ledger),
         "sph" => bench_sph::bench(particles(100_000), args.steps, ledger),
         "detail" => bench_detail::bench(particles(bench_detail::GRAINS), ledger),
-        "surface" => bench_surface::bench(particles(PAPER_PARTICLES), ledger),
+        "surface" => {
+            bench_surface::bench(particles(PAPER_PARTICLES), args.against.as_deref(), ledger)
+        }
         "render" => bench_render::bench(particles(bench_render::GRAINS), ledger, folder),
         "io" => bench_io::bench(particles(bench_io::PARTICLES), ledger, folder),
         _ => ballistic(args, particles(PARTICLES), ledger),

@@ -1,14 +1,14 @@
 //! `barchan detail`: many small grains in place of each particle, frame by frame.
 
-use super::progress::{FrameDone, Progress, Voice};
+use super::progress::{FrameDone, Progress};
 use super::say::{grouped, out};
+use super::stage::StageArgs;
 use super::stats::chosen;
-use super::{Failure, FramesArg, start_threads};
+use super::{Failure, FramesArg};
 use barchan_out::cache::{RunFolder, read_frame};
 use barchan_out::detail::{DetailError, Made, Settings, Stage, measure};
 use barchan_sim::scene::{self, DetailDoc, Scene};
 use serde_json::json;
-use std::path::PathBuf;
 
 /// Arguments of `detail`.
 #[derive(clap::Args)]
@@ -17,64 +17,41 @@ use std::path::PathBuf;
                   What is not said here is as in the scene's [detail]."
 )]
 pub struct DetailArgs {
-    /// The run's folder
-    folder: PathBuf,
     #[command(flatten)]
-    frames: FramesArg,
+    stage: StageArgs,
     /// Grains in place of each particle
     #[arg(long, value_name = "N")]
     grains: Option<String>,
     /// ihmsen or alduan
     #[arg(long)]
     rule: Option<String>,
-    /// Change a key of the grains, as in --set detail.storage=compact
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// Threads to use [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
     /// Make nothing, but tell of the frames that are there how evenly grains lie, as lines of JSON
     #[arg(long)]
     measure: bool,
-    /// Tell of each frame as a line of JSON on stdout
-    #[arg(long)]
-    json: bool,
-    /// Say nothing but errors
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 impl DetailArgs {
     /// The options as changes to the scene's table, so that one reader checks them all.
     fn overrides(&self) -> Vec<String> {
-        let plain = [("grains_per_particle", &self.grains), ("rule", &self.rule)];
-        let plain = plain.into_iter().flat_map(|(key, value)| {
-            let value = value.iter();
-            value.map(move |value| format!("detail.{key}={value}"))
-        });
-        plain.chain(self.set.iter().cloned()).collect()
+        let options = [("grains_per_particle", &self.grains), ("rule", &self.rule)];
+        self.stage.changes("detail", &options)
     }
 }
 
 /// Runs `detail`.
 pub fn detail(args: &DetailArgs) -> Result<(), Failure> {
-    start_threads(args.threads);
-    let folder = RunFolder::open(&args.folder).map_err(Failure::input)?;
+    let folder = args.stage.open()?;
     let scene = folder.scene(&[]).map_err(Failure::Scene)?;
     let doc = doc_of(&folder, &scene, &args.overrides())?;
     if args.measure {
-        return measure_grains(&folder, &scene, &doc, &args.frames);
+        return measure_grains(&folder, &scene, &doc, &args.stage.frames);
     }
-    let frames = chosen(&folder, &args.frames)?;
-    let voice = if args.quiet {
-        Voice::Quiet
-    } else {
-        Voice::Normal
-    };
+    let frames = args.stage.chosen(&folder)?;
     let (first, last) = (frames[0], frames[frames.len() - 1]);
-    let mut progress = Progress::new("detail", first, last, voice, args.json);
+    let (voice, json) = (args.stage.voice(), args.stage.json);
+    let mut progress = Progress::new("detail", first, last, voice, json);
     let told = |frame: u32, made: &Made| {
-        if args.json {
+        if json {
             let line = json!({
                 "event": "detail", "frame": frame, "written": made.written, "grains": made.grains,
                 "steps": made.steps, "born": made.news.born, "gone": made.news.gone,

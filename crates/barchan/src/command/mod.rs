@@ -27,6 +27,7 @@ mod render;
 mod run;
 mod say;
 mod spread;
+mod stage;
 mod stats;
 mod surface;
 mod validate;

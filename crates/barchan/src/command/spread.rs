@@ -1,11 +1,10 @@
 //! `barchan spread`: grains that lie too dense on a surface, moved apart.
 
-use super::progress::{Progress, Voice};
+use super::Failure;
+use super::progress::Progress;
 use super::say::{grouped, out, talk};
-use super::stats::chosen;
-use super::{Failure, FramesArg, start_threads};
+use super::stage::StageArgs;
 use barchan_base::mesh::load_mesh;
-use barchan_out::cache::RunFolder;
 use barchan_out::spread::{Made, On, StageError, frame};
 use barchan_sim::atomic;
 use barchan_sim::scene::{self, SpreadDoc, SpreadOn};
@@ -19,13 +18,11 @@ use std::path::{Path, PathBuf};
                   scene's [spread]."
 )]
 pub struct SpreadArgs {
-    /// The run's folder
-    folder: PathBuf,
+    #[command(flatten)]
+    stage: StageArgs,
     /// Folder for the new frames [default: spread/ in the run's folder]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
-    #[command(flatten)]
-    frames: FramesArg,
     /// The surface: bodies, material (that around all particles), or a mesh file
     #[arg(long, value_name = "WHAT")]
     on: Option<String>,
@@ -41,18 +38,6 @@ pub struct SpreadArgs {
     /// Passes at most
     #[arg(long, value_name = "N")]
     passes: Option<String>,
-    /// Change a key of the table, as in --set spread.reach="5 mm"
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// Threads to use [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
-    /// Tell of each frame as a line of JSON on stdout
-    #[arg(long)]
-    json: bool,
-    /// Say nothing but errors
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 impl SpreadArgs {
@@ -60,17 +45,14 @@ impl SpreadArgs {
     fn overrides(&self) -> Vec<String> {
         let named = |word: &&String| ["bodies", "material"].contains(&word.as_str());
         let on = self.on.as_ref().filter(named).cloned();
-        let plain = [
+        let options = [
             ("on", &on),
             ("cell", &self.cell),
             ("spacing", &self.spacing),
             ("max_per_face", &self.max_per_face),
             ("passes", &self.passes),
         ];
-        let given = plain
-            .into_iter()
-            .filter_map(|(key, value)| Some(format!("spread.{key}={}", value.as_ref()?)));
-        given.chain(self.set.iter().cloned()).collect()
+        self.stage.changes("spread", &options)
     }
 
     /// The mesh file to spread on, if that is what was said.
@@ -82,11 +64,10 @@ impl SpreadArgs {
 
 /// Runs `spread`.
 pub fn spread(args: &SpreadArgs) -> Result<(), Failure> {
-    start_threads(args.threads);
-    let folder = RunFolder::open(&args.folder).map_err(Failure::input)?;
+    let folder = args.stage.open()?;
     let doc: SpreadDoc =
         scene::recorded(&folder.record(), "spread", &args.overrides()).map_err(Failure::Scene)?;
-    let frames = chosen(&folder, &args.frames)?;
+    let frames = args.stage.chosen(&folder)?;
     let to = args
         .output
         .clone()
@@ -114,16 +95,12 @@ pub fn spread(args: &SpreadArgs) -> Result<(), Failure> {
     std::fs::create_dir_all(&to)
         .and_then(|()| atomic::write_bytes(&to.join("run.toml"), folder.record().as_bytes()))
         .map_err(|error| Failure::Run(format!("cannot write to {}: {error}", to.display())))?;
-    let voice = if args.quiet {
-        Voice::Quiet
-    } else {
-        Voice::Normal
-    };
-    let mut progress = Progress::new("spread", 0, frames.len() as u32, voice, args.json);
+    let (voice, json) = (args.stage.voice(), args.stage.json);
+    let mut progress = Progress::new("spread", 0, frames.len() as u32, voice, json);
     let mut failures = Vec::new();
     for (done, &number) in (1..).zip(&frames) {
         match frame(&folder, number, &on, &doc, &to) {
-            Ok(made) if args.json => out(&line(number, &made)),
+            Ok(made) if json => out(&line(number, &made)),
             Ok(made) => progress.say(&sentence(number, &made)),
             Err(error @ (StageError::Write { .. } | StageError::Body(_))) => {
                 return Err(Failure::run(error));
@@ -136,7 +113,7 @@ pub fn spread(args: &SpreadArgs) -> Result<(), Failure> {
     if !failures.is_empty() {
         return Err(Failure::Run(failures.join("\n")));
     }
-    if !args.quiet {
+    if !args.stage.quiet {
         talk(&format!("{} frames in {}", frames.len(), to.display()));
     }
     Ok(())

@@ -1,14 +1,13 @@
 //! `barchan surface`: meshes around the material of each frame.
 
-use super::progress::{Progress, Voice};
+use super::Failure;
+use super::progress::Progress;
 use super::say::{grouped, out};
-use super::stats::chosen;
-use super::{Failure, FramesArg, start_threads};
+use super::stage::StageArgs;
 use barchan_out::cache::RunFolder;
 use barchan_out::surface::stage::{Made, Stage};
 use barchan_sim::scene::{self, SurfaceDoc};
 use serde_json::json;
-use std::path::PathBuf;
 
 /// Arguments of `surface`.
 #[derive(clap::Args)]
@@ -16,10 +15,8 @@ use std::path::PathBuf;
     after_help = "Meshes go to meshes/ in the run's folder. What is not said here is as in the scene's [surface]."
 )]
 pub struct SurfaceArgs {
-    /// The run's folder
-    folder: PathBuf,
     #[command(flatten)]
-    frames: FramesArg,
+    stage: StageArgs,
     /// zhu-bridson, blobby, sph or anisotropic
     #[arg(long)]
     style: Option<String>,
@@ -38,67 +35,44 @@ pub struct SurfaceArgs {
     /// Formats of the files: ply, obj, stl, glb, vtk, several with commas between
     #[arg(long, value_name = "FORMATS", value_delimiter = ',')]
     format: Vec<String>,
-    /// Change a key of the surface, as in --set surface.support=2.5
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// Threads to use [default: all cores]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
-    /// Tell of each frame as a line of JSON on stdout
-    #[arg(long)]
-    json: bool,
-    /// Say nothing but errors
-    #[arg(short, long)]
-    quiet: bool,
 }
 
 impl SurfaceArgs {
     /// The options as changes to the scene's table, so that one reader checks them all.
     fn overrides(&self) -> Result<Vec<String>, Failure> {
-        let mut changes = Vec::new();
-        let plain = [
-            ("style", &self.style),
-            ("cell", &self.cell),
-            ("smoothing", &self.smoothing),
-        ];
-        for (key, value) in plain {
-            changes.extend(value.iter().map(|value| format!("surface.{key}={value}")));
-        }
-        if let Some(range) = &self.shutter {
-            let (open, close) = range.split_once("..").ok_or_else(|| {
+        let shutter = self.shutter.as_ref().map(|range| {
+            range.split_once("..").ok_or_else(|| {
                 Failure::Input(format!(
                     "--shutter is written OPEN..CLOSE, as 0..0.5, not {range}"
                 ))
-            })?;
-            changes.push(format!("surface.shutter.open={open}"));
-            changes.push(format!("surface.shutter.close={close}"));
-        }
-        let samples = self.samples.iter();
-        changes.extend(samples.map(|samples| format!("surface.shutter.samples={samples}")));
-        if !self.format.is_empty() {
-            let words: Vec<String> = self.format.iter().map(|word| format!("{word:?}")).collect();
-            changes.push(format!("surface.formats=[{}]", words.join(", ")));
-        }
-        changes.extend(self.set.iter().cloned());
-        Ok(changes)
+            })
+        });
+        let (open, close) = shutter.transpose()?.unzip();
+        let words: Vec<String> = self.format.iter().map(|word| format!("{word:?}")).collect();
+        let formats = (!words.is_empty()).then(|| format!("[{}]", words.join(", ")));
+        let options = [
+            ("style", &self.style),
+            ("cell", &self.cell),
+            ("smoothing", &self.smoothing),
+            ("shutter.open", &open.map(str::to_owned)),
+            ("shutter.close", &close.map(str::to_owned)),
+            ("shutter.samples", &self.samples),
+            ("formats", &formats),
+        ];
+        Ok(self.stage.changes("surface", &options))
     }
 }
 
 /// Runs `surface`.
 pub fn surface(args: &SurfaceArgs) -> Result<(), Failure> {
-    start_threads(args.threads);
-    let folder = RunFolder::open(&args.folder).map_err(Failure::input)?;
+    let folder = args.stage.open()?;
     let doc =
         scene::recorded_surface(&folder.record(), &args.overrides()?).map_err(Failure::Scene)?;
-    let frames = chosen(&folder, &args.frames)?;
-    let voice = if args.quiet {
-        Voice::Quiet
-    } else {
-        Voice::Normal
-    };
-    let mut progress = Progress::new("surface", 0, frames.len() as u32, voice, args.json);
+    let frames = args.stage.chosen(&folder)?;
+    let (voice, json) = (args.stage.voice(), args.stage.json);
+    let mut progress = Progress::new("surface", 0, frames.len() as u32, voice, json);
     let told = |frame: u32, made: &Made| {
-        if args.json {
+        if json {
             let line = json!({
                 "event": "surface", "frame": frame, "files": made.files, "particles": made.particles,
                 "skipped": made.skipped, "triangles": made.triangles,

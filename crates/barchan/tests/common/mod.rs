@@ -2,6 +2,9 @@
 #![allow(dead_code)] // each test file uses its own part of this
 #![allow(clippy::unwrap_used)]
 
+use barchan::out::cache::{read_frame, write_frame};
+use barchan::sim::scene::Compression;
+use barchan::sim::state::Particles;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -57,6 +60,45 @@ pub fn folder_with_scene() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("drop.toml"), SCENE).unwrap();
     folder
+}
+
+/// The same with a run of five frames in out/drop.
+pub fn folder_with_run() -> tempfile::TempDir {
+    let folder = folder_with_scene();
+    let output = run(folder.path(), &["run", "drop.toml", "-q"]);
+    assert!(output.status.success(), "{}", told(&output));
+    folder
+}
+
+/// Changes the particles of frame `number` of the run in out/drop.
+pub fn change_frame(folder: &Path, number: u32, change: impl FnOnce(&mut Particles)) {
+    let path = folder.join(format!("out/drop/frames/{number:06}.arrow"));
+    let mut frame = read_frame(&path).unwrap();
+    change(&mut frame.particles);
+    let file = std::fs::File::create(&path).unwrap();
+    write_frame(file, &frame.meta, &frame.particles, Compression::None).unwrap();
+}
+
+/// Changes one bit in the middle of frame `number` of the run in out/drop.
+pub fn damage_frame(folder: &Path, number: u32) {
+    let path = folder.join(format!("out/drop/frames/{number:06}.arrow"));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+}
+
+/// Runs the program where no file can become larger than so many kilobytes, which stands for a full disk; what it told.
+#[cfg(unix)]
+pub fn told_on_a_full_disk(folder: &Path, kilobytes: usize, args: &str) -> String {
+    let script = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$0\" {args}");
+    let output = Command::new("bash")
+        .args(["-c", &script])
+        .arg(barchan(folder).get_program())
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .output();
+    told(&output.unwrap())
 }
 
 /// Every file below `path` with its bytes, except locks.

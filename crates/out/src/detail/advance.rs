@@ -69,7 +69,8 @@ impl Stepper<'_> {
     #[inline]
     fn lead(&self, law: &Law, position: &[Vec3], velocity: &mut [Vec3], near: &Near) {
         let (places, own) = (four(position), four(velocity));
-        let moved = law.moved(&places, &near.particles, &near.walls);
+        let mut moved = law.moved(&places, &near.particles, &near.walls);
+        law.lean(&mut moved, (&places, &own), &near.particles, self.pull);
         let mut after = blend(&moved, &own, self.pull);
         if near.pushes {
             let push = pushed(&places, &near.particles);

@@ -266,7 +266,6 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "beside the upright sides of the block some grains go on sliding, at up to 0.3 m/s"]
     fn grains_rest_when_the_particles_do() {
         let (_, _, _, grains) = stood(30);
         let moving = grains.velocity.iter().filter(|v| **v != Vec3::ZERO);

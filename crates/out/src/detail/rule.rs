@@ -10,6 +10,11 @@ const ALONE: f32 = 0.6;
 const COVERED: [f32; 2] = [0.15, 0.45];
 /// Grains less free than this rest on what is beneath them.
 const LEANS: f32 = 0.1;
+/// Grains lean on what is beside them, too, where the cosine between their weight and the way to the material is less than this. Those above
+/// it sink onto it.
+const BESIDE: f32 = 0.3;
+/// But only those that slide slower than this many times what gravity gives in a step.
+const SLOW: f32 = 3.0;
 
 /// A rule with its numbers.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +69,33 @@ impl Law {
         }
     }
 
+    /// Holds those of four grains that would slide slowly down an upright side of the material: they would never come to rest.
+    #[inline]
+    pub fn lean(
+        &self,
+        moved: &mut Moved,
+        (places, own): (&Four, &Four),
+        particles: &[Spread],
+        pull: Vec3,
+    ) {
+        let between = moved.free.cmpgt(Vec4::ZERO) & moved.free.cmplt(Vec4::ONE);
+        if !self.hold || self.rule != Rule::Ihmsen || !between.any() {
+            return;
+        }
+        let weight = pull.length();
+        let down = pull.to_array().map(Vec4::splat);
+        let slides: Four =
+            std::array::from_fn(|axis| (own[axis] + down[axis] - moved.around[axis]) * moved.free);
+        let slow = dot(&slides, &slides).cmple(Vec4::splat((SLOW * weight).powi(2)));
+        let toward = toward(places, particles);
+        let along = dot(&toward, &down);
+        let most = BESIDE * weight;
+        // The cosine without a root: its sign, then its square.
+        let beside =
+            along.cmple(Vec4::ZERO) | (along * along).cmplt(dot(&toward, &toward) * (most * most));
+        moved.free = Vec4::select(between & slow & beside, Vec4::ZERO, moved.free);
+    }
+
     /// The blend of Ihmsen et al. 2013, eqs. 23 to 25. Held to the material's density, a grain inside it is not free,
     /// however it lies between the particles, and walls are asked only where particles do not tell.
     #[inline]
@@ -99,6 +131,23 @@ pub fn weights(places: &Four, source: &Spread) -> Vec4 {
     let z = places[2] - source.position[2];
     let near = (Vec4::ONE - (x * x + y * y + z * z) * source.inverse).max(Vec4::ZERO);
     near * near * near
+}
+
+fn dot(a: &Four, b: &Four) -> Vec4 {
+    a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+}
+
+/// The way from four grains to where there is more material: up the slope of the particles' weights, not of unit length.
+fn toward(places: &Four, sources: &[Spread]) -> Four {
+    let mut sum = Four::default();
+    for source in sources {
+        let to: Four = std::array::from_fn(|axis| source.position[axis] - places[axis]);
+        let near = (Vec4::ONE - dot(&to, &to) * source.inverse).max(Vec4::ZERO);
+        for axis in 0..3 {
+            sum[axis] += to[axis] * (near * near * source.inverse);
+        }
+    }
+    sum
 }
 
 /// Velocity [m/s] that particles push four grains away with.

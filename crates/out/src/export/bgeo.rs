@@ -1,7 +1,8 @@
 //! Houdini's classic binary geometry, version 5 (`Bgeo V`, big-endian), of points. Houdini, partio and splashsurf read it;
 //! attributes have Houdini's own names: `v`, `pscale`, `N`, `Cd`, `id`. Ids beyond 2³¹ − 1 wrap around.
 
-use super::snapshot::{Column, Snapshot, floats, identifier, integers, width};
+use super::snapshot::Snapshot;
+use crate::geometry::{Column, floats, identifier, integers, width};
 use barchan_base::column::Kind;
 use std::io::{self, Write};
 

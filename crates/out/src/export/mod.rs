@@ -5,23 +5,23 @@
 
 mod alembic;
 mod bgeo;
-mod glb;
 mod mitsuba;
 mod pbrt;
-mod ply;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
+mod scene;
 mod snapshot;
 mod usd;
 mod vdb;
 mod view;
-mod vtk;
 
 use crate::cache::{FrameError, RunFolder};
+use crate::geometry::{glb, ply, vtk};
 use crate::surface::SurfaceMesh;
 use crate::surface::format::read_ply;
 use barchan_sim::atomic;
 use barchan_sim::scene::Format;
+use scene::Shot;
 use snapshot::Snapshot;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -43,7 +43,7 @@ pub enum ExportError {
         reason: String,
     },
     /// The format cannot hold what was asked for.
-    #[error("{} files hold particles only; for meshes take abc, usd, ply, vtk or glb", format.word())]
+    #[error("{} files hold particles only; for meshes take abc, usd, usdc, ply, vtk or glb", format.word())]
     NoMeshes {
         /// The format.
         format: Format,
@@ -128,6 +128,7 @@ pub fn export(job: &Job<'_>, mut told: impl FnMut(u32)) -> Result<Exported, Expo
     let files = match job.format {
         Format::Abc => one_file(job, |file| alembic::write(file, &mut snapshots))?,
         Format::Usd => one_file(job, |file| usd::write_text(file, &mut snapshots, job.to))?,
+        Format::Usdc => one_file(job, |file| usd::write_binary(file, &mut snapshots))?,
         _ => file_a_frame(job, &mut snapshots)?,
     };
     Ok(Exported { files, problems })
@@ -142,6 +143,7 @@ fn extension(format: Format) -> &'static str {
     match format {
         Format::Abc => "abc",
         Format::Usd => "usda",
+        Format::Usdc => "usdc",
         Format::Vdb => "vdb",
         Format::Bgeo => "bgeo",
         Format::Ply => "ply",
@@ -179,27 +181,32 @@ fn file_a_frame(
     snapshots: &mut dyn Iterator<Item = Snapshot>,
 ) -> Result<usize, ExportError> {
     let renders = matches!(job.format, Format::Pbrt | Format::Mitsuba);
-    let view = renders.then(|| View::of(readable(job)));
+    let seen = renders.then(|| readable(job));
+    let view = View::of(seen.into_iter().flatten());
     let mut times = Vec::new();
     for snapshot in snapshots {
         let stem = format!("{}_{:06}", job.what.stem(), snapshot.meta.frame);
         let name = format!("{stem}.{}", extension(job.format));
         let path = job.to.join(&name);
+        let shot = Shot {
+            snapshot: &snapshot,
+            view: &view,
+            stem: &stem,
+        };
         if renders && job.what == What::Mesh {
             let path = job.to.join(format!("{stem}.ply"));
-            atomic::write(&path, |file| ply::write(file, &snapshot)).map_err(failed(&path))?;
+            atomic::write(&path, |file| ply::write(file, &snapshot.geometry()))
+                .map_err(failed(&path))?;
         }
         atomic::write(&path, |file| match job.format {
-            Format::Ply => ply::write(file, &snapshot),
-            Format::Vtk => vtk::write(file, &snapshot),
+            Format::Ply => ply::write(file, &snapshot.geometry()),
+            Format::Vtk => vtk::write(file, &snapshot.geometry()),
             Format::Vdb => vdb::write(file, &snapshot),
             Format::Bgeo => bgeo::write(file, &snapshot),
-            Format::Glb => glb::write(file, &snapshot),
-            Format::Pbrt => pbrt::write(file, &snapshot, view.as_ref().expect("renders"), &stem),
-            Format::Mitsuba => {
-                mitsuba::write(file, &snapshot, view.as_ref().expect("renders"), &stem)
-            }
-            Format::Abc | Format::Usd => unreachable!("these are one file"),
+            Format::Glb => glb::write(file, &snapshot.geometry()),
+            Format::Pbrt => scene::write::<pbrt::Pbrt>(file, &shot),
+            Format::Mitsuba => scene::write::<mitsuba::Mitsuba>(file, &shot),
+            Format::Abc | Format::Usd | Format::Usdc => unreachable!("these are one file"),
         })
         .map_err(failed(&path))?;
         times.push((snapshot.meta.time, name));

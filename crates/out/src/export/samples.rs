@@ -1,6 +1,7 @@
 //! Frames made by hand, for the tests of the writers.
 
-use super::snapshot::{Content, Snapshot};
+use super::snapshot::Content;
+pub use super::snapshot::Snapshot;
 use crate::cache::FrameMeta;
 use crate::surface::SurfaceMesh;
 use barchan_base::column::{Column, ColumnSpec, Kind};

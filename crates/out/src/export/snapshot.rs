@@ -2,8 +2,8 @@
 
 use super::{ExportError, What};
 use crate::cache::{FrameMeta, RunFolder, read_frame};
+use crate::geometry::{Column, Geometry, one_line};
 use crate::surface::SurfaceMesh;
-use barchan_base::column::{ColumnSpec, Kind, as_bytes};
 use barchan_sim::state::Particles;
 use glam::Vec3;
 
@@ -19,26 +19,6 @@ pub(super) enum Content {
     Particles(Particles),
     Mesh(SurfaceMesh),
 }
-
-/// A column of points or vertices: what it is, and its bytes.
-pub(super) type Column<'a> = (ColumnSpec, &'a [u8]);
-
-const fn vectors(name: &'static str, unit: &'static str) -> ColumnSpec {
-    ColumnSpec {
-        name,
-        unit,
-        kind: Kind::Vec3,
-    }
-}
-
-const NORMAL: ColumnSpec = vectors("normal", "1");
-const VELOCITY: ColumnSpec = vectors("velocity", "m/s");
-const COLOR: ColumnSpec = vectors("color", "1");
-const MATERIAL: ColumnSpec = ColumnSpec {
-    name: "material",
-    unit: "1",
-    kind: Kind::U16,
-};
 
 impl Snapshot {
     /// Frame `number` of `run`, with a word about what had to be left out of it.
@@ -82,23 +62,28 @@ impl Snapshot {
                 .into_iter()
                 .filter(|(spec, _)| spec.name != "position")
                 .collect(),
-            Content::Mesh(mesh) => [
-                (NORMAL, as_bytes(&mesh.normals)),
-                (VELOCITY, as_bytes(&mesh.velocities)),
-                (COLOR, as_bytes(&mesh.colors)),
-                (MATERIAL, as_bytes(&mesh.materials)),
-            ]
-            .into_iter()
-            .filter(|(_, bytes)| !bytes.is_empty())
-            .collect(),
+            Content::Mesh(mesh) => mesh.columns(),
         }
     }
 
-    /// The triangles of a mesh; particles have none.
-    pub fn triangles(&self) -> &[[u32; 3]] {
-        match &self.content {
-            Content::Particles(_) => &[],
-            Content::Mesh(mesh) => &mesh.triangles,
+    /// What formats of plain points and triangles take.
+    pub fn geometry(&self) -> Geometry<'_> {
+        let meta = &self.meta;
+        let materials = meta.materials.join(", ");
+        Geometry {
+            about: one_line(&format!(
+                "Barchan, scene {}, {} frames a second, materials {materials}",
+                meta.scene, meta.fps
+            )),
+            frame: meta.frame,
+            time: meta.time,
+            up: meta.up.normalize_or(Vec3::Y),
+            positions: self.positions(),
+            columns: self.columns(),
+            triangles: match &self.content {
+                Content::Particles(_) => None,
+                Content::Mesh(mesh) => Some(&mesh.triangles),
+            },
         }
     }
 
@@ -156,67 +141,4 @@ fn check(mesh: &SurfaceMesh) -> Result<(), String> {
         return Err("a triangle has a corner that is not there".into());
     }
     Ok(())
-}
-
-/// The entries of a column as floats; integers and doubles are rounded.
-pub(super) fn floats(kind: Kind, bytes: &[u8]) -> Vec<f32> {
-    fn entries<T: bytemuck::Pod, const N: usize>(
-        bytes: &[u8],
-        float: impl Fn(T) -> f32,
-    ) -> Vec<f32> {
-        let (chunks, _) = bytes.as_chunks::<N>();
-        chunks
-            .iter()
-            .map(|chunk| float(bytemuck::pod_read_unaligned(chunk)))
-            .collect()
-    }
-    match kind {
-        Kind::F32 | Kind::Vec3 | Kind::Vec4 | Kind::Mat3 => entries::<f32, 4>(bytes, |v| v),
-        Kind::F64 => entries::<f64, 8>(bytes, |v| v as f32),
-        Kind::U16 => entries::<u16, 2>(bytes, f32::from),
-        Kind::U32 => entries::<u32, 4>(bytes, |v| v as f32),
-        Kind::U64 => entries::<u64, 8>(bytes, |v| v as f32),
-    }
-}
-
-/// The entries of a column of integers, cut to 32 bits; `None` for floats.
-pub(super) fn integers(kind: Kind, bytes: &[u8]) -> Option<Vec<i32>> {
-    fn entries<const N: usize>(bytes: &[u8], int: impl Fn([u8; N]) -> i32) -> Vec<i32> {
-        let (chunks, _) = bytes.as_chunks::<N>();
-        chunks.iter().map(|chunk| int(*chunk)).collect()
-    }
-    match kind {
-        Kind::U16 => Some(entries(bytes, |b| i32::from(u16::from_ne_bytes(b)))),
-        Kind::U32 => Some(entries(bytes, |b| u32::from_ne_bytes(b) as i32)),
-        Kind::U64 => Some(entries(bytes, |b| u64::from_ne_bytes(b) as i32)),
-        Kind::F32 | Kind::F64 | Kind::Vec3 | Kind::Vec4 | Kind::Mat3 => None,
-    }
-}
-
-/// Numbers in one entry.
-pub(super) fn width(kind: Kind) -> usize {
-    match kind {
-        Kind::Vec3 => 3,
-        Kind::Vec4 => 4,
-        Kind::Mat3 => 9,
-        _ => 1,
-    }
-}
-
-/// `name` with everything but letters, digits and underscores replaced, as most formats want it.
-pub(super) fn identifier(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let name: String = name.chars().map(plain).collect();
-    if name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        name
-    } else {
-        format!("_{name}")
-    }
-}
-
-/// `text` on one line, for comments.
-pub(super) fn one_line(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
 }

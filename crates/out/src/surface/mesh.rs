@@ -1,5 +1,7 @@
 //! The mesh a surface is made of: what render and export take, whoever made it.
 
+use crate::geometry::Column;
+use barchan_base::column::{ColumnSpec, Kind, as_bytes};
 use glam::Vec3;
 
 /// Triangles around material, with what the particles beneath carry to the vertices.
@@ -19,4 +21,35 @@ pub struct SurfaceMesh {
     pub materials: Vec<u16>,
     /// Corners of each triangle, counter-clockwise seen from outside.
     pub triangles: Vec<[u32; 3]>,
+}
+
+const fn vectors(name: &'static str, unit: &'static str) -> ColumnSpec {
+    ColumnSpec {
+        name,
+        unit,
+        kind: Kind::Vec3,
+    }
+}
+
+const NORMAL: ColumnSpec = vectors("normal", "1");
+const VELOCITY: ColumnSpec = vectors("velocity", "m/s");
+const COLOR: ColumnSpec = vectors("color", "1");
+const MATERIAL: ColumnSpec = ColumnSpec {
+    name: "material",
+    unit: "1",
+    kind: Kind::U16,
+};
+
+impl SurfaceMesh {
+    /// What vertices carry, without what nobody asked for.
+    pub(crate) fn columns(&self) -> Vec<Column<'_>> {
+        let all = [
+            (NORMAL, as_bytes(&self.normals)),
+            (VELOCITY, as_bytes(&self.velocities)),
+            (COLOR, as_bytes(&self.colors)),
+            (MATERIAL, as_bytes(&self.materials)),
+        ];
+        let there = all.into_iter().filter(|(_, bytes)| !bytes.is_empty());
+        there.collect()
+    }
 }

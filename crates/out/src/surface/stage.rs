@@ -6,6 +6,7 @@ use super::format::{self, About};
 use super::mesh::SurfaceMesh;
 use super::settings::Settings;
 use crate::cache::{Frame, FrameError, FrameMeta, RunFolder, frame_digest, read_frame};
+use crate::geometry::vtk::collection;
 use barchan_sim::atomic;
 use barchan_sim::scene::{self, MeshFormat, SurfaceDoc};
 use barchan_sim::state::Particles;
@@ -150,7 +151,7 @@ impl<'a> Stage<'a> {
             path.is_file().then_some((f64::from(*frame) / fps, name))
         };
         let files: Vec<(f64, String)> = frames.iter().filter_map(file).collect();
-        atomic::write_bytes(&path, format::collection(&files).as_bytes())
+        atomic::write_bytes(&path, collection(&files).as_bytes())
             .map_err(|source| StageError::Write { path, source })
     }
 

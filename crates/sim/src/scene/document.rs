@@ -608,6 +608,8 @@ keywords! {
         Abc = "abc",
         /// USD as text: one .usda with every frame.
         Usd = "usd",
+        /// USD as binary crate: one .usdc with every frame.
+        Usdc = "usdc",
         /// OpenVDB: distance, density and velocity on sparse voxels.
         Vdb = "vdb",
         /// Houdini's classic .bgeo of points.

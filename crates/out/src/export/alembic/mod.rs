@@ -5,7 +5,8 @@
 mod ogawa;
 mod property;
 
-use super::snapshot::{Content, Snapshot, integers, width};
+use super::snapshot::{Content, Snapshot};
+use crate::geometry::{integers, width};
 use crate::surface::SurfaceMesh;
 use barchan_base::column::{Kind, as_bytes};
 use barchan_sim::state::Particles;

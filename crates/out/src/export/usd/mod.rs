@@ -1,15 +1,20 @@
 //! USD stages: one file with every frame as a time sample, `Points` for particles and a `Mesh` for surfaces. Time codes are
 //! frame numbers.
 
+mod binary;
+mod crate_file;
 mod text;
 
+pub(super) use binary::write as write_binary;
 pub(super) use text::write as write_text;
 
-use super::snapshot::{Content, Snapshot, floats, identifier, integers, one_line};
+use super::snapshot::{Content, Snapshot};
 use crate::cache::FrameMeta;
+use crate::geometry::{floats, identifier, integers, one_line};
 use barchan_base::column::{Kind, as_bytes};
 use glam::{Mat4, Quat, Vec3};
 use std::borrow::Cow;
+use std::io;
 
 /// USD's types of arrays that we use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +144,112 @@ fn primvar<'a>(name: &str, kind: Kind, bytes: &'a [u8]) -> Option<Attribute<'a>>
     Some(attribute.on_vertices())
 }
 
+/// An attribute over all frames; `S` is how a writer keeps its samples until it knows them all.
+struct Track<S> {
+    name: String,
+    kind: Type,
+    vertex: bool,
+    /// Samples so far.
+    count: usize,
+    samples: S,
+}
+
+/// A stage whose frames have all been seen.
+struct Stage<S> {
+    head: Head,
+    /// The name of the prim and its schema.
+    prim: (&'static str, &'static str),
+    tracks: Vec<Track<S>>,
+    /// The time codes, at which every track has a sample.
+    codes: Vec<u32>,
+}
+
+/// How a writer keeps samples.
+trait Keep {
+    type Samples;
+    fn begin(&mut self) -> io::Result<Self::Samples>;
+    /// Keeps the value of an attribute of type `kind` at time `code`.
+    fn add(
+        &mut self,
+        samples: &mut Self::Samples,
+        kind: Type,
+        code: u32,
+        bytes: &[u8],
+    ) -> io::Result<()>;
+}
+
+/// Goes through all frames once. What a frame does not have is empty there.
+fn gather<K: Keep>(
+    keep: &mut K,
+    snapshots: &mut dyn Iterator<Item = Snapshot>,
+) -> io::Result<Stage<K::Samples>> {
+    let mut tracks: Vec<Track<K::Samples>> = Vec::new();
+    let mut codes = Vec::new();
+    let mut first = None;
+    for snapshot in snapshots {
+        let frame = snapshot.meta.frame;
+        for attribute in attributes(&snapshot) {
+            let known = tracks.iter().position(|track| track.name == attribute.name);
+            let place = known.unwrap_or(tracks.len());
+            if known.is_none() {
+                let mut samples = keep.begin()?;
+                for &earlier in &codes {
+                    keep.add(&mut samples, attribute.kind, earlier, &[])?;
+                }
+                tracks.push(Track {
+                    name: attribute.name.clone(),
+                    kind: attribute.kind,
+                    vertex: attribute.vertex,
+                    count: codes.len(),
+                    samples,
+                });
+            }
+            let track = &mut tracks[place];
+            keep.add(&mut track.samples, track.kind, frame, &attribute.bytes)?;
+            track.count += 1;
+        }
+        codes.push(frame);
+        for track in tracks.iter_mut().filter(|track| track.count < codes.len()) {
+            keep.add(&mut track.samples, track.kind, frame, &[])?;
+            track.count += 1;
+        }
+        first.get_or_insert_with(|| (prim(&snapshot.content), snapshot.meta.clone()));
+    }
+    let (prim, meta) = first.ok_or_else(|| io::Error::other("there is no frame to write"))?;
+    let head = Head::new(&meta, codes[0], codes[codes.len() - 1]);
+    Ok(Stage {
+        head,
+        prim,
+        tracks,
+        codes,
+    })
+}
+
+/// What the stage says about itself.
+struct Head {
+    about: String,
+    start: u32,
+    end: u32,
+    fps: f64,
+    up: &'static str,
+    /// How all is turned, where neither of USD's two axes is up.
+    turn: Option<Mat4>,
+}
+
+impl Head {
+    fn new(meta: &FrameMeta, start: u32, end: u32) -> Self {
+        let (up, turn) = upright(meta);
+        Self {
+            about: format!("Barchan, scene {}", one_line(&meta.scene)),
+            start,
+            end,
+            fps: meta.fps,
+            up,
+            turn,
+        }
+    }
+}
+
 /// Which of USD's two axes is up, and the turn that is still needed.
 fn upright(meta: &FrameMeta) -> (&'static str, Option<Mat4>) {
     let up = meta.up.normalize_or(Vec3::Y);
@@ -152,9 +263,4 @@ fn upright(meta: &FrameMeta) -> (&'static str, Option<Mat4>) {
             Some(Mat4::from_quat(Quat::from_rotation_arc(up, Vec3::Y))),
         )
     }
-}
-
-/// What the stage says about itself.
-fn about(meta: &FrameMeta) -> String {
-    format!("Barchan, scene {}", one_line(&meta.scene))
 }

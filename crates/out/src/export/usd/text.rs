@@ -1,64 +1,53 @@
 //! USD as text (.usda). Attributes stand one after another in the file while frames come one after another, so the samples
 //! of each attribute wait in a file of their own.
 
-use super::{Attribute, Type, about, attributes, prim, upright};
-use crate::cache::FrameMeta;
+use super::{Head, Keep, Track, Type, gather};
 use crate::export::snapshot::Snapshot;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
-/// The samples of one attribute, waiting.
-struct Spool {
-    name: String,
-    kind: Type,
-    vertex: bool,
-    frames: usize,
-    text: BufWriter<File>,
+/// Where samples wait.
+struct Spools<'a> {
+    folder: &'a Path,
 }
 
-impl Spool {
-    fn new(attribute: &Attribute, folder: &Path) -> io::Result<Self> {
-        Ok(Self {
-            name: attribute.name.clone(),
-            kind: attribute.kind,
-            vertex: attribute.vertex,
-            frames: 0,
-            text: BufWriter::new(tempfile::tempfile_in(folder)?),
-        })
+impl Keep for Spools<'_> {
+    type Samples = BufWriter<File>;
+
+    fn begin(&mut self) -> io::Result<BufWriter<File>> {
+        Ok(BufWriter::new(tempfile::tempfile_in(self.folder)?))
     }
 
-    fn add(&mut self, time: u32, bytes: &[u8]) -> io::Result<()> {
-        write!(self.text, "            {time}: [")?;
-        values(&mut self.text, self.kind, bytes)?;
-        self.frames += 1;
-        self.text.write_all(b"],\n")
+    fn add(
+        &mut self,
+        text: &mut BufWriter<File>,
+        kind: Type,
+        code: u32,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        write!(text, "            {code}: [")?;
+        values(text, kind, bytes)?;
+        text.write_all(b"],\n")
     }
+}
 
+impl Track<BufWriter<File>> {
     /// Declares the attribute in `file` and moves its samples there.
-    fn pour(mut self, file: &mut impl Write) -> io::Result<()> {
-        let name = &self.name;
-        writeln!(file, "        {} {name}.timeSamples = {{", self.kind.name())?;
-        self.text.flush()?;
-        let mut text = self
-            .text
-            .into_inner()
-            .map_err(io::IntoInnerError::into_error)?;
-        text.rewind()?;
-        io::copy(&mut text, file)?;
-        writeln!(file, "        }}")?;
-        Ok(())
-    }
-
-    fn interpolation(&self, file: &mut impl Write) -> io::Result<()> {
-        let (kind, name) = (self.kind.name(), &self.name);
+    fn pour(self, file: &mut impl Write) -> io::Result<()> {
+        let (name, kind) = (&self.name, self.kind.name());
         if self.vertex {
             writeln!(
                 file,
                 "        {kind} {name} (\n            interpolation = \"vertex\"\n        )"
             )?;
         }
-        Ok(())
+        writeln!(file, "        {kind} {name}.timeSamples = {{")?;
+        let text = self.samples.into_inner();
+        let mut text = text.map_err(io::IntoInnerError::into_error)?;
+        text.rewind()?;
+        io::copy(&mut text, file)?;
+        writeln!(file, "        }}")
     }
 }
 
@@ -98,58 +87,27 @@ pub fn write(
     snapshots: &mut dyn Iterator<Item = Snapshot>,
     folder: &Path,
 ) -> io::Result<()> {
-    let mut spools: Vec<Spool> = Vec::new();
-    let mut codes = Vec::new();
-    let mut first = None;
-    for snapshot in snapshots {
-        let frame = snapshot.meta.frame;
-        for attribute in attributes(&snapshot) {
-            let known = spools.iter().position(|spool| spool.name == attribute.name);
-            let place = match known {
-                Some(place) => place,
-                None => {
-                    spools.push(Spool::new(&attribute, folder)?);
-                    spools.len() - 1
-                }
-            };
-            let spool = &mut spools[place];
-            for &earlier in &codes[spool.frames.min(codes.len())..] {
-                spool.add(earlier, &[])?;
-            }
-            spool.add(frame, &attribute.bytes)?;
-        }
-        codes.push(frame);
-        for spool in spools.iter_mut().filter(|spool| spool.frames < codes.len()) {
-            spool.add(frame, &[])?;
-        }
-        first.get_or_insert((prim(&snapshot.content), snapshot.meta));
-    }
-    let (prim, meta) = first.ok_or_else(|| io::Error::other("there is no frame to write"))?;
-    let range = (codes[0], codes[codes.len() - 1]);
-    head(file, prim, &meta, range)?;
-    for spool in spools {
-        spool.interpolation(file)?;
-        spool.pour(file)?;
+    let stage = gather(&mut Spools { folder }, snapshots)?;
+    head(file, &stage.head, stage.prim)?;
+    for track in stage.tracks {
+        track.pour(file)?;
     }
     file.write_all(b"    }\n}\n")
 }
 
-fn head(
-    file: &mut impl Write,
-    (name, schema): (&str, &str),
-    meta: &FrameMeta,
-    (start, end): (u32, u32),
-) -> io::Result<()> {
-    let (up, turn) = upright(meta);
-    let about = about(meta).replace('\\', "/").replace('"', "'");
+fn head(file: &mut impl Write, head: &Head, (name, schema): (&str, &str)) -> io::Result<()> {
+    let about = head.about.replace('\\', "/").replace('"', "'");
     write!(
         file,
         "#usda 1.0\n(\n    \"{about}\"\n    defaultPrim = \"barchan\"\n    endTimeCode = {end}\n    framesPerSecond = {fps}\n    \
          metersPerUnit = 1\n    startTimeCode = {start}\n    timeCodesPerSecond = {fps}\n    upAxis = \"{up}\"\n)\n\n\
          def Xform \"barchan\"\n{{\n",
-        fps = meta.fps,
+        start = head.start,
+        end = head.end,
+        fps = head.fps,
+        up = head.up,
     )?;
-    if let Some(turn) = turn {
+    if let Some(turn) = head.turn {
         let rows = turn.to_cols_array_2d();
         let rows = rows.map(|[a, b, c, d]| format!("({a:?}, {b:?}, {c:?}, {d:?})"));
         writeln!(

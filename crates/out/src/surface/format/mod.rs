@@ -1,15 +1,13 @@
 //! Surface meshes as files.
 
-mod glb;
 mod obj;
 mod ply;
 mod stl;
-mod vtk;
 
 pub use ply::{MeshFileError, read_ply};
-pub use vtk::collection;
 
 use super::mesh::SurfaceMesh;
+use crate::geometry::{self, Geometry};
 use barchan_sim::scene::MeshFormat;
 use glam::Vec3;
 use std::io::{self, Write};
@@ -37,12 +35,21 @@ pub fn write(
     mesh: &SurfaceMesh,
     about: &About,
 ) -> io::Result<()> {
+    let geometry = || Geometry {
+        about: about.stamp.clone(),
+        frame: about.frame,
+        time: about.time,
+        up: about.up,
+        positions: &mesh.positions,
+        columns: mesh.columns(),
+        triangles: Some(&mesh.triangles),
+    };
     match format {
-        MeshFormat::Ply => ply::write(file, mesh, about),
+        MeshFormat::Ply => geometry::ply::write(file, &geometry()),
         MeshFormat::Obj => obj::write(file, mesh, about),
         MeshFormat::Stl => stl::write(file, mesh, about),
-        MeshFormat::Glb => glb::write(file, mesh, about),
-        MeshFormat::Vtk => vtk::write(file, mesh, about),
+        MeshFormat::Glb => geometry::glb::write(file, &geometry()),
+        MeshFormat::Vtk => geometry::vtk::write(file, &geometry()),
     }
 }
 
@@ -51,27 +58,6 @@ pub fn extension(format: MeshFormat) -> &'static str {
     match format {
         MeshFormat::Vtk => "vtp",
         other => other.word(),
-    }
-}
-
-/// A linear colour channel as an sRGB byte.
-fn to_srgb(linear: f32) -> u8 {
-    let linear = linear.clamp(0.0, 1.0);
-    let curved = if linear <= 0.003_130_8 {
-        12.92 * linear
-    } else {
-        1.055 * linear.powf(1.0 / 2.4) - 0.055
-    };
-    (curved * 255.0).round() as u8
-}
-
-/// The linear channel of an sRGB byte.
-fn from_srgb(byte: u8) -> f32 {
-    let curved = f32::from(byte) / 255.0;
-    if curved <= 0.040_45 {
-        curved / 12.92
-    } else {
-        ((curved + 0.055) / 1.055).powf(2.4)
     }
 }
 
@@ -120,13 +106,6 @@ mod tests {
                     "{format:?}"
                 );
             }
-        }
-    }
-
-    #[test]
-    fn colours_come_back() {
-        for byte in 0..=255 {
-            assert_eq!(to_srgb(from_srgb(byte)), byte);
         }
     }
 

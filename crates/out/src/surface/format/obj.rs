@@ -1,6 +1,7 @@
 //! Wavefront text: positions with sRGB colours behind them, as most programs take them, and normals.
 
-use super::{About, to_srgb};
+use super::About;
+use crate::geometry::ply::to_srgb;
 use crate::surface::SurfaceMesh;
 use std::io::{self, Write};
 

@@ -1,9 +1,9 @@
-//! Binary PLY, written with all that vertices carry and read back by those who work on a run's meshes.
+//! Binary PLY read back, by those who work on a run's meshes.
 
-use super::{About, from_srgb, to_srgb};
+use crate::geometry::ply::from_srgb;
 use crate::surface::SurfaceMesh;
 use glam::Vec3;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A mesh file that cannot be used.
@@ -31,49 +31,6 @@ pub enum MeshFileError {
 
 /// Vectors of three floats, in the order they are written.
 const VECTORS: [[&str; 3]; 3] = [["x", "y", "z"], ["nx", "ny", "nz"], ["vx", "vy", "vz"]];
-
-pub(super) fn write(file: &mut impl Write, mesh: &SurfaceMesh, about: &About) -> io::Result<()> {
-    let vectors = [&mesh.positions, &mesh.normals, &mesh.velocities];
-    write!(
-        file,
-        "ply\nformat binary_little_endian 1.0\ncomment {}\ncomment frame {}, time {} s\nelement vertex {}\n",
-        about.stamp,
-        about.frame,
-        about.time,
-        mesh.positions.len()
-    )?;
-    let there = |i: usize| i == 0 || !vectors[i].is_empty();
-    for name in (0..3).filter(|i| there(*i)).flat_map(|i| VECTORS[i]) {
-        writeln!(file, "property float {name}")?;
-    }
-    if !mesh.colors.is_empty() {
-        file.write_all(b"property uchar red\nproperty uchar green\nproperty uchar blue\n")?;
-    }
-    if !mesh.materials.is_empty() {
-        file.write_all(b"property ushort material\n")?;
-    }
-    write!(
-        file,
-        "element face {}\nproperty list uchar uint vertex_indices\nend_header\n",
-        mesh.triangles.len()
-    )?;
-    for i in 0..mesh.positions.len() {
-        for vector in vectors.iter().filter_map(|column| column.get(i)) {
-            file.write_all(bytemuck::bytes_of(vector))?;
-        }
-        if let Some(color) = mesh.colors.get(i) {
-            file.write_all(&color.to_array().map(to_srgb))?;
-        }
-        if let Some(material) = mesh.materials.get(i) {
-            file.write_all(&material.to_le_bytes())?;
-        }
-    }
-    for triangle in &mesh.triangles {
-        file.write_all(&[3])?;
-        file.write_all(bytemuck::cast_slice(triangle))?;
-    }
-    Ok(())
-}
 
 /// Reads a mesh that was written as PLY.
 ///

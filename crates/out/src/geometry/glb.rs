@@ -2,7 +2,7 @@
 //! glTF become attributes with an underscore, a float each: `_RADIUS`, `_VELOCITY_X`. Blender fails on files where such attributes
 //! differ in width.
 
-use super::snapshot::{Column, Snapshot, floats, identifier, width};
+use super::{Column, Geometry, floats, identifier, width};
 use barchan_base::column::as_bytes;
 use glam::{Quat, Vec3};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ impl Chunk {
 }
 
 /// The attributes that a column becomes, each with its name and its numbers.
-fn attributes_of((spec, bytes): Column) -> Vec<(String, Vec<f32>)> {
+fn attributes_of((spec, bytes): &Column<'_>) -> Vec<(String, Vec<f32>)> {
     let values = floats(spec.kind, bytes);
     let name = identifier(spec.name).to_uppercase();
     let parts: &[&str] = match (spec.name, width(spec.kind)) {
@@ -56,8 +56,8 @@ fn attributes_of((spec, bytes): Column) -> Vec<(String, Vec<f32>)> {
 }
 
 /// The one primitive of the file, its bytes added to `chunk`.
-fn primitive(snapshot: &Snapshot, chunk: &mut Chunk) -> Value {
-    let positions = snapshot.positions();
+fn primitive(geometry: &Geometry<'_>, chunk: &mut Chunk) -> Value {
+    let positions = geometry.positions;
     let least = positions.iter().copied().reduce(Vec3::min);
     let most = positions.iter().copied().reduce(Vec3::max);
     let place = json!({
@@ -65,7 +65,7 @@ fn primitive(snapshot: &Snapshot, chunk: &mut Chunk) -> Value {
         "min": least.map(|v| v.to_array()), "max": most.map(|v| v.to_array()),
     });
     let mut attributes = json!({ "POSITION": chunk.add(as_bytes(positions), ARRAY_BUFFER, place) });
-    for (name, values) in snapshot.columns().into_iter().flat_map(attributes_of) {
+    for (name, values) in geometry.columns.iter().flat_map(attributes_of) {
         let kind = if values.len() == positions.len() {
             "SCALAR"
         } else {
@@ -74,10 +74,9 @@ fn primitive(snapshot: &Snapshot, chunk: &mut Chunk) -> Value {
         let accessor = json!({ "componentType": FLOAT, "count": positions.len(), "type": kind });
         attributes[name] = chunk.add(as_bytes(&values), ARRAY_BUFFER, accessor).into();
     }
-    let triangles = snapshot.triangles();
-    if triangles.is_empty() {
+    let Some(triangles) = geometry.triangles else {
         return json!({ "attributes": attributes, "mode": POINTS });
-    }
+    };
     let corners = triangles.as_flattened();
     let accessor =
         json!({ "componentType": UNSIGNED_INT, "count": corners.len(), "type": "SCALAR" });
@@ -86,26 +85,24 @@ fn primitive(snapshot: &Snapshot, chunk: &mut Chunk) -> Value {
 }
 
 /// The whole document but for the binary chunk.
-fn document(snapshot: &Snapshot, chunk: &mut Chunk) -> Value {
-    let meta = &snapshot.meta;
+fn document(geometry: &Geometry<'_>, chunk: &mut Chunk) -> Value {
     let mut document = json!({
-        "asset": { "version": "2.0", "generator": "Barchan" },
+        "asset": { "version": "2.0", "generator": geometry.about },
+        "extras": { "frame": geometry.frame, "time": geometry.time },
         "scene": 0,
-        "scenes": [{ "name": meta.scene, "nodes": [] }],
-        "extras": { "frame": meta.frame, "time": meta.time, "fps": meta.fps, "materials": meta.materials },
+        "scenes": [{ "nodes": [] }],
     });
-    // glTF has no empty accessors: a frame without points is a scene without nodes.
-    if snapshot.positions().is_empty() {
+    // glTF has no empty accessors: a frame without points or triangles is a scene without nodes.
+    if geometry.positions.is_empty() || geometry.triangles.is_some_and(<[_]>::is_empty) {
         return document;
     }
-    let primitive = primitive(snapshot, chunk);
-    let name = if snapshot.triangles().is_empty() {
-        "particles"
-    } else {
-        "mesh"
+    let primitive = primitive(geometry, chunk);
+    let name = match geometry.triangles {
+        None => "particles",
+        Some(_) => "mesh",
     };
     // In glTF y is up.
-    let upright = Quat::from_rotation_arc(meta.up.normalize_or(Vec3::Y), Vec3::Y);
+    let upright = Quat::from_rotation_arc(geometry.up, Vec3::Y);
     document["scenes"][0]["nodes"] = json!([0]);
     document["nodes"] = json!([{ "name": name, "mesh": 0, "rotation": upright.to_array() }]);
     document["meshes"] = json!([{ "name": name, "primitives": [primitive] }]);
@@ -115,9 +112,9 @@ fn document(snapshot: &Snapshot, chunk: &mut Chunk) -> Value {
     document
 }
 
-pub(super) fn write(file: &mut impl Write, snapshot: &Snapshot) -> io::Result<()> {
+pub(crate) fn write(file: &mut impl Write, geometry: &Geometry<'_>) -> io::Result<()> {
     let mut chunk = Chunk::default();
-    let mut text = document(snapshot, &mut chunk).to_string().into_bytes();
+    let mut text = document(geometry, &mut chunk).to_string().into_bytes();
     // Chunks are padded to whole words: text with blanks, numbers are whole already.
     text.resize(text.len().next_multiple_of(4), b' ');
     let mut chunks = vec![(*b"JSON", text)];
@@ -146,12 +143,12 @@ pub(super) fn write(file: &mut impl Write, snapshot: &Snapshot) -> io::Result<()
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples;
     use super::*;
+    use crate::export::samples::{self, Snapshot};
 
     fn parsed(snapshot: &Snapshot) -> (Value, Vec<u8>) {
         let mut bytes = Vec::new();
-        write(&mut bytes, snapshot).expect("memory takes all");
+        write(&mut bytes, &snapshot.geometry()).expect("memory takes all");
         let word =
             |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four")) as usize;
         assert!(bytes.starts_with(b"glTF") && word(4) == 2 && word(8) == bytes.len());

@@ -1,6 +1,6 @@
 //! ParaView's .vtp points or triangles with raw appended data, and a .pvd that gives each file its time.
 
-use super::snapshot::{Snapshot, width};
+use super::{Geometry, width};
 use barchan_base::column::{Kind, as_bytes};
 use std::io::{self, Write};
 
@@ -18,43 +18,56 @@ fn kind_name(kind: Kind) -> &'static str {
 }
 
 /// `text` as the value of an XML attribute.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
         .replace('"', "&quot;")
 }
 
-/// The corners of all cells one after another, and where each cell ends.
-fn cells(snapshot: &Snapshot) -> (Vec<u64>, Vec<u64>) {
-    let triangles = snapshot.triangles();
-    if triangles.is_empty() {
-        let count = snapshot.positions().len() as u64;
-        return ((0..count).collect(), (1..=count).collect());
-    }
-    let corners = triangles.iter().flatten().map(|&v| u64::from(v)).collect();
-    let ends = (1..=triangles.len() as u64).map(|i| 3 * i).collect();
-    (corners, ends)
+/// `text` within an XML comment, which two hyphens would end.
+pub(crate) fn comment(text: &str) -> String {
+    escaped(text).replace("--", "- -")
 }
 
-pub(super) fn write(file: &mut impl Write, snapshot: &Snapshot) -> io::Result<()> {
-    let (corners, ends) = cells(snapshot);
+/// The corners of all cells one after another, and where each cell ends: triangles, or a cell for each point.
+fn cells(geometry: &Geometry<'_>) -> (Vec<u64>, Vec<u64>) {
+    match geometry.triangles {
+        None => {
+            let count = geometry.positions.len() as u64;
+            ((0..count).collect(), (1..=count).collect())
+        }
+        Some(triangles) => (
+            triangles.iter().flatten().map(|&v| u64::from(v)).collect(),
+            (1..=triangles.len() as u64).map(|i| 3 * i).collect(),
+        ),
+    }
+}
+
+/// Which of the columns programs shall take for which purpose.
+fn purposes(geometry: &Geometry<'_>) -> String {
+    let known = [("Vectors", "velocity"), ("Normals", "normal")];
+    let there = |name: &str| geometry.columns.iter().any(|(spec, _)| spec.name == name);
+    let known = known.into_iter().filter(|(_, name)| there(name));
+    known
+        .map(|(purpose, name)| format!(" {purpose}=\"{name}\""))
+        .collect()
+}
+
+pub(crate) fn write(file: &mut impl Write, geometry: &Geometry<'_>) -> io::Result<()> {
+    let (corners, ends) = cells(geometry);
     let points: [Array; 1] = [(
         "position".into(),
         "Float32",
         3,
-        as_bytes(snapshot.positions()),
+        as_bytes(geometry.positions),
     )];
-    let data: Vec<Array> = snapshot
-        .columns()
-        .into_iter()
+    let data: Vec<Array> = geometry
+        .columns
+        .iter()
         .map(|(spec, bytes)| {
-            (
-                escaped(spec.name),
-                kind_name(spec.kind),
-                width(spec.kind),
-                bytes,
-            )
+            let name = escaped(spec.name);
+            (name, kind_name(spec.kind), width(spec.kind), *bytes)
         })
         .collect();
     let cells: [Array; 2] = [
@@ -72,21 +85,23 @@ pub(super) fn write(file: &mut impl Write, snapshot: &Snapshot) -> io::Result<()
         });
         lines.collect::<String>()
     };
-    let count = snapshot.positions().len();
-    let (verts, polys) = match snapshot.triangles().len() {
-        0 => (count, 0),
-        triangles => (0, triangles),
+    let count = geometry.positions.len();
+    let (cell_kind, verts, polys) = match geometry.triangles {
+        None => ("Verts", count, 0),
+        Some(triangles) => ("Polys", 0, triangles.len()),
     };
-    let cell_kind = if polys > 0 { "Polys" } else { "Verts" };
     write!(
         file,
-        "<?xml version=\"1.0\"?>\n<VTKFile type=\"PolyData\" version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\">\n\
+        "<?xml version=\"1.0\"?>\n<!-- {} -->\n\
+         <VTKFile type=\"PolyData\" version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\">\n\
          <PolyData>\n<FieldData>\n<DataArray type=\"Float64\" Name=\"TimeValue\" NumberOfTuples=\"1\" format=\"ascii\">{}</DataArray>\n</FieldData>\n\
          <Piece NumberOfPoints=\"{count}\" NumberOfVerts=\"{verts}\" NumberOfLines=\"0\" NumberOfStrips=\"0\" NumberOfPolys=\"{polys}\">\n\
-         <Points>\n{}</Points>\n<PointData Vectors=\"velocity\">\n{}</PointData>\n<{cell_kind}>\n{}</{cell_kind}>\n</Piece>\n</PolyData>\n\
+         <Points>\n{}</Points>\n<PointData{}>\n{}</PointData>\n<{cell_kind}>\n{}</{cell_kind}>\n</Piece>\n</PolyData>\n\
          <AppendedData encoding=\"raw\">\n_",
-        snapshot.meta.time,
+        comment(&geometry.about),
+        geometry.time,
         declare(&points),
+        purposes(geometry),
         declare(&data),
         declare(&cells)
     )?;
@@ -98,7 +113,7 @@ pub(super) fn write(file: &mut impl Write, snapshot: &Snapshot) -> io::Result<()
 }
 
 /// A .pvd: each file with its time.
-pub(super) fn collection(files: &[(f64, String)]) -> String {
+pub(crate) fn collection(files: &[(f64, String)]) -> String {
     let entries: String = files
         .iter()
         .map(|(time, file)| format!("<DataSet timestep=\"{time}\" file=\"{file}\"/>\n"))
@@ -110,8 +125,8 @@ pub(super) fn collection(files: &[(f64, String)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::samples;
     use super::*;
+    use crate::export::samples;
 
     /// The appended array `name`: found by its offset, cut by its own length.
     fn array(bytes: &[u8], name: &str) -> Vec<u8> {
@@ -137,7 +152,7 @@ mod tests {
     #[test]
     fn arrays_stand_at_their_offsets() {
         let mut bytes = Vec::new();
-        write(&mut bytes, &samples::particles(4, 2)).expect("memory takes all");
+        write(&mut bytes, &samples::particles(4, 2).geometry()).expect("memory takes all");
         let heat: Vec<f64> = array(&bytes, "heat of it")
             .chunks(8)
             .map(|b| f64::from_le_bytes(b.try_into().expect("eight")))
@@ -145,7 +160,7 @@ mod tests {
         assert_eq!(heat, [273.0, 274.0, 275.0, 276.0]);
         assert_eq!(array(&bytes, "offsets").len(), 32);
         let mut bytes = Vec::new();
-        write(&mut bytes, &samples::tetrahedron(2)).expect("memory takes all");
+        write(&mut bytes, &samples::tetrahedron(2).geometry()).expect("memory takes all");
         assert_eq!(array(&bytes, "connectivity").len(), 12 * 8);
         assert!(String::from_utf8_lossy(&bytes).contains("NumberOfPolys=\"4\""));
         assert_eq!(array(&bytes, "normal").len(), 4 * 12);
@@ -154,5 +169,6 @@ mod tests {
     #[test]
     fn names_cannot_break_the_xml() {
         assert_eq!(escaped("a<\"b\"&"), "a&lt;&quot;b&quot;&amp;");
+        assert!(!comment("a -->b---c").contains("--"));
     }
 }
