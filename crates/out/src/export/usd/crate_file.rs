@@ -412,7 +412,7 @@ mod tests {
         }
     }
 
-    /// The example in the comments of USD's own source.
+    /// Numbers like those in the comments of USD's own source.
     #[test]
     fn integers_are_packed_as_differences() {
         let bytes = unpacked(&packed_ints(&[123, 124, 125, 100_125, 100_125, 100_025]));
