@@ -1,4 +1,4 @@
-"""The particles of `barchan bench surface` through splashsurf: prints the best time and the number of triangles as JSON.
+"""The particles of `barchan bench surface` through splashsurf: prints its best times and the number of triangles as JSON.
 
 stdin: positions, three floats each. argv: radius, smoothing length and cell in radii, repeats.
 """
@@ -12,9 +12,9 @@ import pysplashsurf
 
 radius, smoothing_length, cell, repeats = sys.argv[1:]
 particles = np.frombuffer(sys.stdin.buffer.read(), "<f4").reshape(-1, 3)
-best = float("inf")
+best = worked = float("inf")
 for _ in range(int(repeats)):
-    began = time.perf_counter()
+    began, idle = time.perf_counter(), time.process_time()
     made = pysplashsurf.reconstruct_surface(
         particles,
         particle_radius=float(radius),
@@ -26,4 +26,5 @@ for _ in range(int(repeats)):
         subdomain_grid=True,
     )
     best = min(best, time.perf_counter() - began)
-print(json.dumps({"seconds": best, "triangles": len(made.mesh.triangles)}))
+    worked = min(worked, time.process_time() - idle)
+print(json.dumps({"seconds": best, "processor_seconds": worked, "triangles": len(made.mesh.triangles)}))
