@@ -14,6 +14,11 @@ const ROUNDS: u32 = 4;
 /// Rays a pixel from which on not each of them needs to find the light on smooth surfaces.
 const ENOUGH: u32 = 16;
 
+/// Where the mean normal of a pixel's rays is shorter than this, or the farthest is this much farther than the nearest, the pixel shows two
+/// surfaces at once: their edge.
+const SHORTEST_NORMAL: f32 = 0.95;
+const FARTHEST: f32 = 1.1;
+
 /// What the rays through one pixel brought.
 #[derive(Clone, Copy, Default)]
 struct Pixel {
@@ -66,6 +71,8 @@ fn tent(u: f32) -> f32 {
 fn sample_pixel(world: &World<'_>, camera: &Camera, [x, y]: [u32; 2], samples: u32) -> Pixel {
     let mut pixel = Pixel::default();
     let (mut smooth, mut lit, mut bright, mut squares) = (0u32, 0u32, 0f32, 0f32);
+    // What the smooth surfaces show, ray by ray; nearest and farthest of them.
+    let (mut shown, mut nearest, mut farthest) = (Vec3::ZERO, f32::INFINITY, 0f32);
     for sample in 0..samples {
         let mut sampler = Sampler::new(x, y, sample);
         let u = sampler.pair();
@@ -90,10 +97,12 @@ fn sample_pixel(world: &World<'_>, camera: &Camera, [x, y]: [u32; 2], samples: u
             pixel.albedo += albedo;
             pixel.normal += normal;
             pixel.depth += depth;
+            (nearest, farthest) = (nearest.min(depth), farthest.max(depth));
         }
         if let Some(irradiance) = irradiance {
             lit += 1;
             pixel.irradiance += irradiance;
+            shown += albedo * irradiance;
             bright += brightness(irradiance);
             squares += brightness(irradiance).powi(2);
         }
@@ -102,6 +111,13 @@ fn sample_pixel(world: &World<'_>, camera: &Camera, [x, y]: [u32; 2], samples: u
     pixel.light /= all;
     pixel.albedo /= all;
     pixel.irradiance /= lit;
+    let is_edge = pixel.normal.length() < SHORTEST_NORMAL * met || farthest > FARTHEST * nearest;
+    if smooth > 1 && is_edge {
+        // Colours and lights of two surfaces must not be mixed apart from each other.
+        pixel.light += shown * (met / (lit * all));
+        pixel.albedo = Vec3::ZERO;
+        return pixel;
+    }
     pixel.normal = pixel.normal.normalize_or_zero();
     pixel.depth /= met;
     let mean = bright / lit;

@@ -1,7 +1,7 @@
 //! How light comes along a ray: sun with soft shadows, sky with what hides it, one bounce, water.
 
 use super::ray::{Ray, Sampler, cosine_direction};
-use super::world::{Point, World};
+use super::world::{Point, THROUGH_WATER, World};
 use glam::Vec3;
 
 /// Surfaces of water that a ray may pass before it is given up.
@@ -111,7 +111,11 @@ fn matte(world: &World<'_>, ray: &Ray, point: &Point, sampler: &mut Sampler) -> 
     };
     light += match world.meet(&to_sky) {
         None => world.sky.light(direction),
-        Some(met) => world.rough_color(&met) * world.ambient(),
+        Some(met) => match world.water_before(&to_sky, &met) {
+            // The sky is seen through water, else everything below it would lie in the dark.
+            Some(water) => world.sky.light(direction) * world.absorbed(water) * THROUGH_WATER,
+            None => world.rough_color(&met) * world.ambient(),
+        },
     };
     (light, glint.min(Vec3::splat(BRIGHTEST)))
 }

@@ -19,6 +19,8 @@ const GRAIN_LIFT: f32 = 1e-3;
 const HAZE: f32 = 14.0;
 /// Edge of a grain in the texture of a surface, over the radius of a particle.
 const TEXEL: f32 = 0.3;
+/// What is left of the light of sun and sky under clear water, roughly.
+pub const THROUGH_WATER: f32 = 0.7;
 
 /// Grains with what they look like.
 pub struct Cloud<'a> {
@@ -124,8 +126,6 @@ impl World<'_> {
 
     /// Part of the sun's light that comes through along `ray`.
     pub fn shadow(&self, ray: &Ray) -> f32 {
-        /// What is left of sunlight under clear water, roughly.
-        const THROUGH_WATER: f32 = 0.7;
         if self
             .bodies
             .iter()
@@ -156,6 +156,20 @@ impl World<'_> {
         } else {
             1.0
         }
+    }
+
+    /// How much water [m] a ray has passed that met a surface of water; none where it met something else.
+    pub fn water_before(&self, ray: &Ray, met: &Met) -> Option<f32> {
+        let (Met::Skin(hit), Some(skin)) = (met, &self.skin) else {
+            return None;
+        };
+        if !self.skin_look(skin, hit).clear {
+            return None;
+        }
+        let corners = skin.mesh.triangles[hit.triangle as usize];
+        let [a, b, c] = corners.map(|corner| skin.mesh.positions[corner as usize]);
+        let leaves = (b - a).cross(c - a).dot(ray.direction) > 0.0;
+        Some(if leaves { hit.t } else { 0.0 })
     }
 
     /// What was met looks like this.
