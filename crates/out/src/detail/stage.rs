@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Changes when the same settings begin to give other grains.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Key of a frame's stamp.
 const STAMP: &str = "barchan.detail";
 /// Grains in a batch of a full frame, and batches made at a time.

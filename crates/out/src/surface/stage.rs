@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Changes when the same settings begin to give other meshes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The start of a file within which its stamp is looked for [bytes].
 const STAMP_WITHIN: u64 = 1024;
 
