@@ -143,11 +143,10 @@ impl Times {
 
     /// Does `work` and keeps the better times.
     fn better<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let worked = || processor_time().unwrap_or(f64::NAN);
-        let (began, idle) = (Instant::now(), worked());
+        let (began, idle) = (Instant::now(), processor_time());
         let done = work();
         self.seconds = self.seconds.min(began.elapsed().as_secs_f64());
-        self.processor = self.processor.min(worked() - idle);
+        self.processor = self.processor.min(processor_time() - idle);
         done
     }
 }

@@ -54,15 +54,6 @@ pub fn peak_memory() -> Option<f64> {
     Some(kilobytes * 1024.0)
 }
 
-/// Time [s] that processors have worked for this process, on all its threads, to a hundredth.
-pub fn processor_time() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // After the name, which may hold blanks: the 14th and 15th field, in hundredths.
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let mut ticks = || fields.next()?.parse::<f64>().ok();
-    Some((ticks()? + ticks()?) / 100.0)
-}
-
 /// Lets [`peak_memory`] begin anew, where the system can.
 pub fn forget_peak_memory() {
     // Where it cannot, the peak is that of the whole process: too high, never too low.
