@@ -1,7 +1,7 @@
 //! Frames made by hand, for the tests of the writers.
 
 use super::snapshot::Content;
-pub use super::snapshot::Snapshot;
+pub(crate) use super::snapshot::Snapshot;
 use crate::cache::FrameMeta;
 use crate::surface::SurfaceMesh;
 use barchan_base::column::{Column, ColumnSpec, Kind};

@@ -9,13 +9,13 @@ use glam::Vec3;
 
 /// One frame, ready to be written.
 #[derive(Clone, Debug)]
-pub(super) struct Snapshot {
+pub(crate) struct Snapshot {
     pub meta: FrameMeta,
     pub content: Content,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Content {
+pub(crate) enum Content {
     Particles(Particles),
     Mesh(SurfaceMesh),
 }
