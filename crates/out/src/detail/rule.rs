@@ -9,7 +9,7 @@ const ALONE: f32 = 0.6;
 /// Between these parts of the weight that there is inside the material, grains go from free to held. A flat surface has half.
 const COVERED: [f32; 2] = [0.15, 0.45];
 /// Grains less free than this rest on what is beneath them.
-const LEANS: f32 = 0.1;
+const LEANS: f32 = 0.15;
 /// Grains lean on what is beside them, too, where the cosine between their weight and the way to the material is less than this. Those above
 /// it sink onto it.
 const BESIDE: f32 = 0.3;

@@ -27,7 +27,8 @@ pub(crate) fn escaped(text: &str) -> String {
 
 /// `text` within an XML comment, which two hyphens would end.
 pub(crate) fn comment(text: &str) -> String {
-    escaped(text).replace("--", "- -")
+    // Twice, for the second of three is the first of two.
+    escaped(text).replace("--", "- -").replace("--", "- -")
 }
 
 /// The corners of all cells one after another, and where each cell ends: triangles, or a cell for each point.
