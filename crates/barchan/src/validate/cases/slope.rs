@@ -62,11 +62,7 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
             lab.scene.model.gravity = Vec3::from(inclined(angle).map(|g| g as f32));
         }
         lab.frame()?;
-        let turning = if turns_box && lab.time() > SETTLE {
-            DVec3::NEG_Z * TILT_RATE.to_radians()
-        } else {
-            DVec3::ZERO
-        };
+        let turning = f64::from(turns_box && lab.time() > SETTLE) * TILT_RATE.to_radians();
         let speed = speed_in_box(&lab, &upper, turning) / (G * d).sqrt();
         points.push([angle, speed]);
         // A jolt is no flow: it must go on.
@@ -99,11 +95,11 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
     })
 }
 
-/// Mean velocity [m/s] of particles, as seen by who turns with the box.
-fn speed_in_box(lab: &Lab, which: &BTreeMap<u64, Vec3>, turning: DVec3) -> f64 {
+/// Mean velocity [m/s] of particles, as seen by who turns with the box, clockwise by so much a second.
+fn speed_in_box(lab: &Lab, which: &BTreeMap<u64, Vec3>, turning: f64) -> f64 {
     let particles = &lab.state.particles;
     let relative = |index: usize, _| {
-        let carried = turning.cross(particles.position[index].as_dvec3());
+        let carried = (DVec3::NEG_Z * turning).cross(particles.position[index].as_dvec3());
         particles.velocity[index].as_dvec3() - carried
     };
     lab.mean_of(which, relative).length()
