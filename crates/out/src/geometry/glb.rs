@@ -84,10 +84,9 @@ fn primitive(geometry: &Geometry<'_>, chunk: &mut Chunk) -> Value {
     json!({ "attributes": attributes, "mode": TRIANGLES, "indices": indices })
 }
 
-/// The whole document but for the binary chunk.
+/// The whole document but for the binary chunk and the asset.
 fn document(geometry: &Geometry<'_>, chunk: &mut Chunk) -> Value {
     let mut document = json!({
-        "asset": { "version": "2.0", "generator": geometry.about },
         "extras": { "frame": geometry.frame, "time": geometry.time },
         "scene": 0,
         "scenes": [{ "nodes": [] }],
@@ -114,7 +113,10 @@ fn document(geometry: &Geometry<'_>, chunk: &mut Chunk) -> Value {
 
 pub(crate) fn write(file: &mut impl Write, geometry: &Geometry<'_>) -> io::Result<()> {
     let mut chunk = Chunk::default();
-    let mut text = document(geometry, &mut chunk).to_string().into_bytes();
+    // What the file is about comes first, so that nobody has to read far to know.
+    let asset = json!({ "version": "2.0", "generator": geometry.about });
+    let rest = document(geometry, &mut chunk).to_string();
+    let mut text = format!("{{\"asset\":{asset},{}", &rest[1..]).into_bytes();
     // Chunks are padded to whole words: text with blanks, numbers are whole already.
     text.resize(text.len().next_multiple_of(4), b' ');
     let mut chunks = vec![(*b"JSON", text)];
