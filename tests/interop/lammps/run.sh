@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares single grains with LAMMPS where that is installed, and says so where it is not.
 #
-#   tests/interop/lammps/run.sh [path of barchan] [--speed] [--grains N] [--threads N]
+#   tests/interop/lammps/run.sh [path of barchan] [--pour] [--speed] [--grains N] [--threads N]
 #
 # LAMMPS is the `lmp` in PATH, or what LMP names; PYTHON must have numpy and pyarrow. RANKS is what starts it on several cores, "mpiexec -n 2".
 set -euo pipefail
