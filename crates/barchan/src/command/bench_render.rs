@@ -99,12 +99,12 @@ fn tell(
 }
 
 fn keep(folder: Option<&Path>, name: &str, picture: &Picture) -> Result<(), Failure> {
-    match folder {
-        Some(folder) => picture
-            .write(&folder.join(name), "")
-            .map_err(|error| Failure::Run(format!("cannot write {}: {error}", folder.display()))),
-        None => Ok(()),
-    }
+    let Some(folder) = folder else {
+        return Ok(());
+    };
+    std::fs::create_dir_all(folder)
+        .and_then(|()| picture.write(&folder.join(name), ""))
+        .map_err(|error| Failure::Run(format!("cannot write {}: {error}", folder.display())))
 }
 
 fn model() -> Model {
