@@ -25,11 +25,6 @@ impl Mask {
             .for_each(|(block, bits)| *bits = of(block));
     }
 
-    /// True where no cell is in it.
-    pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|bits| *bits == 0)
-    }
-
     /// The cells of a block.
     #[inline]
     pub fn of(&self, block: usize) -> u64 {
@@ -83,7 +78,7 @@ pub fn places(mut bits: u64) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::offset_number;
+    use crate::grid::BESIDE;
     use crate::random::Random;
 
     #[test]
@@ -96,18 +91,10 @@ mod tests {
             |cell: usize| cell < grid.len() * CELLS && random.in_cube(cell as u64, 1).x < 0.5;
         let mut mask = Mask::default();
         mask.fill(&grid, |block| bits_of(|local| is_in(block * CELLS + local)));
-        let sides = [
-            offset_number(-1, 0, 0),
-            offset_number(1, 0, 0),
-            offset_number(0, -1, 0),
-            offset_number(0, 1, 0),
-            offset_number(0, 0, -1),
-            offset_number(0, 0, 1),
-        ];
         for block in 0..grid.len() {
             let around = grid.around(block);
             let mut any = 0;
-            for (side, offset) in sides.into_iter().enumerate() {
+            for (side, offset) in BESIDE.into_iter().enumerate() {
                 let expected = bits_of(|local| is_in(grid.step(block, local, offset)));
                 assert_eq!(mask.beside(around, side), expected, "{side}");
                 any |= expected;

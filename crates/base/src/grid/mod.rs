@@ -84,6 +84,16 @@ pub const fn offset_number(x: i32, y: i32, z: i32) -> usize {
     (x + 1 + 3 * (y + 1) + 9 * (z + 1)) as usize
 }
 
+/// Numbers of the offsets to the cells beside a cell: −x, +x, −y, +y, −z, +z.
+pub const BESIDE: [usize; 6] = [
+    offset_number(-1, 0, 0),
+    offset_number(1, 0, 0),
+    offset_number(0, -1, 0),
+    offset_number(0, 1, 0),
+    offset_number(0, 0, -1),
+    offset_number(0, 0, 1),
+];
+
 /// One number for the coordinates of a block; sorts by z, then y, then x.
 #[inline]
 pub fn key_of(block: IVec3) -> u64 {

@@ -3,7 +3,6 @@
 use super::boundary::Boundary;
 use super::eight::{LANES, SEEN, Vectors, sample, sample_with_slopes};
 use super::field::{Faces, Field};
-use super::transfer::Weights;
 use crate::material::contact::bounce;
 use barchan_base::bounds::Bounds;
 use barchan_base::grid::{CELLS, Halo, block_of, local_of};
@@ -296,6 +295,49 @@ impl Advance<'_> {
                 }
             }
         }
+    }
+}
+
+/// Trilinear weights of a point about the eight nodes around it.
+#[derive(Clone, Copy)]
+struct Weights {
+    /// The lowest node, from −1 on, and how far beyond it the point is.
+    base: [i32; 3],
+    beyond: [f32; 3],
+}
+
+impl Weights {
+    /// Of a point given in cells; `axis` is that of the faces, 3 for cell centres.
+    #[inline]
+    fn new(point: Vec3, axis: usize) -> Self {
+        let mut shifted = (point - 0.5).to_array();
+        if axis < 3 {
+            shifted[axis] += 0.5;
+        }
+        let (mut base, mut beyond) = ([0; 3], [0.0; 3]);
+        for i in 0..3 {
+            base[i] = shifted[i].floor() as i32;
+            beyond[i] = shifted[i] - base[i] as f32;
+        }
+        Self { base, beyond }
+    }
+
+    /// The weights of the eight nodes, x fastest.
+    #[inline]
+    fn eight(&self) -> [f32; 8] {
+        let [fx, fy, fz] = self.beyond;
+        let (gx, gy, gz) = (1.0 - fx, 1.0 - fy, 1.0 - fz);
+        let (a, b, c, d) = (gy * gz, fy * gz, gy * fz, fy * fz);
+        [
+            gx * a,
+            fx * a,
+            gx * b,
+            fx * b,
+            gx * c,
+            fx * c,
+            gx * d,
+            fx * d,
+        ]
     }
 }
 

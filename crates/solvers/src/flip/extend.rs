@@ -4,8 +4,7 @@
 //! order that carries particles over a rim of a few cells.
 
 use super::field::Faces;
-use super::unknowns::BESIDE;
-use barchan_base::grid::{BlockGrid, CELLS, Mask, places};
+use barchan_base::grid::{BESIDE, BlockGrid, CELLS, Mask, places};
 use rayon::prelude::*;
 
 /// Layers beyond the material; a particle crosses at most so many cells in a step.
@@ -87,15 +86,13 @@ mod tests {
         grid.rebuild(&[Vec3::splat(3.5)], 1.0);
         let from = IVec3::new(3, 1, 2);
         let start = grid.index(from).expect("it is on the grid");
-        let mut known = Mask::default();
-        known.fill(&grid, |block| {
-            bits_of(|local| block * CELLS + local == start)
-        });
-        let known = [known, Mask::default(), Mask::default()].map(|mut mask| {
-            if mask.is_empty() {
-                mask.fill(&grid, |_| 0);
-            }
-            mask
+        let known: [Mask; 3] = std::array::from_fn(|axis| {
+            let mut known = Mask::default();
+            let is_known = |cell: usize| axis == 0 && cell == start;
+            known.fill(&grid, |block| {
+                bits_of(|local| is_known(block * CELLS + local))
+            });
+            known
         });
         let mut faces: Faces = std::array::from_fn(|_| vec![0.0; grid.cells()]);
         faces[0][start] = 7.0;

@@ -24,7 +24,7 @@ mod zhu_bridson;
 use advance::Advance;
 use barchan_base::bounds::Bounds;
 use barchan_base::column::{self, ColumnSpec};
-use barchan_base::grid::{CELLS, Mask, bits_of, places};
+use barchan_base::grid::{BESIDE, CELLS, Mask, bits_of, places};
 use barchan_sim::coupling::Impulses;
 use barchan_sim::model::{Material, Model};
 use barchan_sim::scene::{FlipSettings, Friction, Transfer};
@@ -40,7 +40,7 @@ use pressure::Pressure;
 use rayon::prelude::*;
 use repair::{Matter, Repair};
 use std::time::Instant;
-use unknowns::{BESIDE, Unknowns};
+use unknowns::Unknowns;
 use zhu_bridson::ZhuBridson;
 
 /// The longest step, in units of the time that gravity needs for a cell: √(Δx / g).

@@ -7,8 +7,8 @@
 
 use super::boundary::Boundary;
 use super::field::Field;
-use super::unknowns::{BESIDE, Unknowns, face_of};
-use barchan_base::grid::CELLS;
+use super::unknowns::{Unknowns, face_of};
+use barchan_base::grid::{BESIDE, CELLS};
 use barchan_base::linear::{Multigrid, Scratch, Solved, Stencil, Tolerance, conjugate_gradients};
 use rayon::prelude::*;
 

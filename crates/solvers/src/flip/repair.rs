@@ -10,8 +10,8 @@ use super::boundary::Boundary;
 use super::coupled::LEAST_MASS;
 use super::field::{Faces, Field};
 use super::laws::smooth_fill;
-use super::unknowns::{BESIDE, Unknowns, face_of};
-use barchan_base::grid::CELLS;
+use super::unknowns::{Unknowns, face_of};
+use barchan_base::grid::{BESIDE, CELLS};
 use barchan_base::linear::{
     Jacobi, Multigrid, Operator, Scratch, Solved, Stencil, Tolerance, conjugate_gradients,
     nonnegative,

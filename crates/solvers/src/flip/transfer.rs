@@ -12,7 +12,7 @@ use super::field::Field;
 use barchan_base::grid::{BlockGrid, CELLS, EDGE};
 use barchan_sim::model::Model;
 use barchan_sim::state::Particles;
-use glam::{Mat3, Vec3};
+use glam::Mat3;
 use rayon::prelude::*;
 use std::ops::Range;
 use wide::{f32x4, f32x8};
@@ -28,56 +28,6 @@ const SUMS: usize = 3 * OF_FACE + OF_CELL;
 /// Where the cells' numbers begin in the sums of so many places.
 const fn cells_from(places: usize) -> usize {
     3 * OF_FACE * places
-}
-
-/// Trilinear weights of a point about the eight nodes around it.
-#[derive(Clone, Copy)]
-pub(super) struct Weights {
-    /// The lowest node, from −1 on, and how far beyond it the point is.
-    pub base: [i32; 3],
-    pub beyond: [f32; 3],
-}
-
-impl Weights {
-    /// Of a point given in cells; `axis` is that of the faces, 3 for cell centres.
-    #[inline]
-    pub fn new(point: Vec3, axis: usize) -> Self {
-        let mut shifted = (point - 0.5).to_array();
-        if axis < 3 {
-            shifted[axis] += 0.5;
-        }
-        let (mut base, mut beyond) = ([0; 3], [0.0; 3]);
-        for i in 0..3 {
-            base[i] = floor(shifted[i]);
-            beyond[i] = shifted[i] - base[i] as f32;
-        }
-        Self { base, beyond }
-    }
-
-    /// The weights of the eight nodes, x fastest.
-    #[inline]
-    pub fn eight(&self) -> [f32; 8] {
-        let [fx, fy, fz] = self.beyond;
-        let (gx, gy, gz) = (1.0 - fx, 1.0 - fy, 1.0 - fz);
-        let (a, b, c, d) = (gy * gz, fy * gz, gy * fz, fy * fz);
-        [
-            gx * a,
-            fx * a,
-            gx * b,
-            fx * b,
-            gx * c,
-            fx * c,
-            gx * d,
-            fx * d,
-        ]
-    }
-}
-
-/// The floor of a number of ordinary size; the library's own is a call where the processor is not known to have it.
-#[inline]
-fn floor(x: f32) -> i32 {
-    let cut = x as i32;
-    cut - i32::from((cut as f32) > x)
 }
 
 /// What a material adds to cells.
@@ -423,6 +373,7 @@ mod tests {
     use super::*;
     use barchan_sim::model::Material;
     use barchan_sim::solids::Solids;
+    use glam::Vec3;
 
     const CELLS_ALONG: usize = 24;
     const ACROSS: usize = 6;

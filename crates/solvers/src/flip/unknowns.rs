@@ -2,19 +2,9 @@
 
 use super::boundary::Boundary;
 use super::field::Field;
-use barchan_base::grid::{CELLS, offset_number, place_in_block};
+use barchan_base::grid::{BESIDE, CELLS, place_in_block};
 use barchan_base::linear::{NONE, Row};
 use glam::IVec3;
-
-/// Offsets to the cells beside a cell, in the order of a row: −x, +x, −y, +y, −z, +z.
-pub(super) const BESIDE: [usize; 6] = [
-    offset_number(-1, 0, 0),
-    offset_number(1, 0, 0),
-    offset_number(0, -1, 0),
-    offset_number(0, 1, 0),
-    offset_number(0, 0, -1),
-    offset_number(0, 0, 1),
-];
 
 /// The active cells, numbered.
 #[derive(Default)]

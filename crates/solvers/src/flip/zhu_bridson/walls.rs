@@ -6,10 +6,9 @@
 
 use super::super::boundary::{Boundary, Wall};
 use super::super::field::Field;
-use super::super::unknowns::BESIDE;
 use super::group::middle_of;
 use super::rigid::Contact;
-use barchan_base::grid::CELLS;
+use barchan_base::grid::{BESIDE, CELLS};
 use glam::Vec3;
 
 /// What presses material against walls in a step.
