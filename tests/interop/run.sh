@@ -45,6 +45,10 @@ run=$work/run
 "$barchan" export "$run" -q --format abc,usd,usdc,vdb,bgeo,ply,vtk,glb,pbrt,mitsuba
 "$barchan" export "$run" -q --what mesh --format abc,usd,usdc,vdb,ply,vtk,glb,pbrt,mitsuba -o "$run/export-mesh"
 "$python" $here/truth.py "$run"
+grains=$work/grains
+"$barchan" run $here/grains.toml -q --fresh -o "$grains"
+"$barchan" export "$grains" -q --what grains --format usd,usdc
+"$python" $here/truth.py "$grains"
 
 # Each reader in a process of its own: some bring libraries that others bring too. A line a result; no line for what is missing.
 results=$work/results.tsv
@@ -57,9 +61,11 @@ fail() {
 for reader in read_vtk read_usd read_mitsuba read_pbrt read_gltf read_bgeo read_ogawa; do
     "$python" $here/$reader.py "$run" "$results" >"$work/talk.log" 2>&1 || fail
 done
+"$python" $here/read_usd_grains.py "$grains" "$results" >"$work/talk.log" 2>&1 || fail
 /usr/bin/python3 $here/read_openvdb.py "$run" "$results" >"$work/talk.log" 2>&1 || fail
 if [ -x "$blender" ]; then
     "$blender" $here/read_blender.py "$run" "$results" >"$work/talk.log" 2>&1 || fail
+    "$blender" $here/read_blender_grains.py "$grains" "$results" >"$work/talk.log" 2>&1 || fail
 fi
 for reason in "${skipped[@]}"; do
     printf -- '-\t-\tskipped: %s\n' "$reason" >>"$results"

@@ -13,9 +13,10 @@ for number, path in enumerate(sorted((run / "frames").glob("*.arrow"))):
     arrays[f"time{number}"] = float(table.schema.metadata[b"barchan.time"])
     for name in table.column_names:
         column = table[name].combine_chunks()
-        vectors = hasattr(column, "flatten") and name in ("position", "velocity")
-        values = column.flatten().to_numpy().reshape(-1, 3) if vectors else column.to_numpy()
-        arrays[f"{name}{number}"] = values
+        width = getattr(column.type, "list_size", None)
+        arrays[f"{name}{number}"] = column.flatten().to_numpy().reshape(-1, width) if width else column.to_numpy()
+    if not (run / "meshes").exists():
+        continue
     ply = (run / f"meshes/{number:06}.ply").read_bytes()
     header, body = ply.split(b"end_header\n", 1)
     vertices, faces = [int(line.split()[2]) for line in header.splitlines() if line.startswith(b"element")]

@@ -1,8 +1,10 @@
 //! Single grains: rigid unions of balls, how large they are, and how they touch.
 
+mod balls;
 mod sizes;
 mod union;
 
+pub use balls::balls_of;
 pub use sizes::{SizeError, Sizes};
 pub use union::{GrainShape, ShapeError, Solid};
 

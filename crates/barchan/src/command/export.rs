@@ -16,7 +16,7 @@ pub struct ExportArgs {
     /// Formats of the files, with commas between
     #[arg(long, value_parser = format_of, value_delimiter = ',', required = true)]
     format: Vec<Format>,
-    /// What to export: the particles, or the meshes that `barchan surface` made
+    /// What to export: the particles, the same as grains with their shapes, or the meshes that `barchan surface` made
     #[arg(long, value_enum, default_value = "particles")]
     what: WhatArg,
     /// Folder to write to; with several formats, each has its folder in it [default: export/FORMAT in the run's folder]
@@ -32,6 +32,7 @@ pub struct ExportArgs {
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum WhatArg {
     Particles,
+    Grains,
     Mesh,
 }
 
@@ -39,6 +40,7 @@ impl From<WhatArg> for What {
     fn from(what: WhatArg) -> Self {
         match what {
             WhatArg::Particles => Self::Particles,
+            WhatArg::Grains => Self::Grains,
             WhatArg::Mesh => Self::Mesh,
         }
     }

@@ -20,12 +20,14 @@ use crate::geometry::{glb, ply, vtk};
 use crate::surface::SurfaceMesh;
 use crate::surface::format::read_ply;
 use barchan_sim::atomic;
+use barchan_sim::grain::Grain;
 use barchan_sim::scene::Format;
 use scene::Shot;
 use snapshot::Snapshot;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+use usd::Shown;
 use view::View;
 
 /// Why an export stopped.
@@ -63,6 +65,8 @@ pub enum ExportError {
 pub enum What {
     /// Its particles.
     Particles,
+    /// Its particles in the shapes that they have: instances where the format has them, else the balls that they are made of.
+    Grains,
     /// The surface around them.
     Mesh,
 }
@@ -72,6 +76,7 @@ impl What {
     fn stem(self) -> &'static str {
         match self {
             Self::Particles => "particles",
+            Self::Grains => "grains",
             Self::Mesh => "mesh",
         }
     }
@@ -111,13 +116,23 @@ pub fn export(job: &Job<'_>, mut told: impl FnMut(u32)) -> Result<Exported, Expo
     }
     std::fs::create_dir_all(job.to).map_err(failed(job.to))?;
     let mut problems = Vec::new();
+    let grains = shapes(job);
+    let instances = matches!(job.format, Format::Usd | Format::Usdc);
+    let shown = match job.what {
+        What::Grains => Shown::Instances(&grains),
+        What::Particles | What::Mesh => Shown::Plain,
+    };
     let mut snapshots = job.frames.iter().filter_map(|&number| {
         let read = Snapshot::read(job.run, number, job.what);
         told(number);
         match read {
             Ok((snapshot, told)) => {
                 problems.extend(told);
-                Some(snapshot)
+                Some(if instances {
+                    snapshot
+                } else {
+                    snapshot.apart(&grains)
+                })
             }
             Err(error) => {
                 problems.push(error.to_string());
@@ -127,11 +142,24 @@ pub fn export(job: &Job<'_>, mut told: impl FnMut(u32)) -> Result<Exported, Expo
     });
     let files = match job.format {
         Format::Abc => one_file(job, |file| alembic::write(file, &mut snapshots))?,
-        Format::Usd => one_file(job, |file| usd::write_text(file, &mut snapshots, job.to))?,
-        Format::Usdc => one_file(job, |file| usd::write_binary(file, &mut snapshots))?,
+        Format::Usd => one_file(job, |file| {
+            usd::write_text(file, &mut snapshots, job.to, shown)
+        })?,
+        Format::Usdc => one_file(job, |file| usd::write_binary(file, &mut snapshots, shown))?,
         _ => file_a_frame(job, &mut snapshots)?,
     };
     Ok(Exported { files, problems })
+}
+
+/// The shapes of the run's grains, by material, where they are asked for. A run whose scene cannot be read any more has balls.
+fn shapes(job: &Job<'_>) -> Vec<Grain> {
+    match job.what {
+        What::Grains => job
+            .run
+            .scene(&[])
+            .map_or_else(|_| Vec::new(), |scene| scene.model.grains),
+        What::Particles | What::Mesh => Vec::new(),
+    }
 }
 
 fn failed(path: &Path) -> impl FnOnce(io::Error) -> ExportError {

@@ -4,6 +4,7 @@ use super::{ExportError, What};
 use crate::cache::{FrameMeta, RunFolder, read_frame};
 use crate::geometry::{Column, Geometry, one_line};
 use crate::surface::SurfaceMesh;
+use barchan_sim::grain::{Grain, balls_of};
 use barchan_sim::state::Particles;
 use glam::Vec3;
 
@@ -44,6 +45,16 @@ impl Snapshot {
         });
         let content = Content::Particles(particles);
         Ok((Self { meta, content }, told))
+    }
+
+    /// The same with the balls that grains of these shapes are made of.
+    pub fn apart(mut self, grains: &[Grain]) -> Self {
+        if let Content::Particles(particles) = &mut self.content
+            && let Some(balls) = balls_of(particles, grains)
+        {
+            *particles = balls;
+        }
+        self
     }
 
     /// Where the points or vertices are.

@@ -10,6 +10,7 @@ use super::survey::{Survey, survey};
 use crate::cache::{RunFolder, read_frame};
 use crate::surface::SurfaceMesh;
 use crate::surface::format::read_ply;
+use barchan_sim::grain::balls_of;
 use barchan_sim::scene::{Render, Scene, What};
 use glam::Vec3;
 use std::path::{Path, PathBuf};
@@ -179,6 +180,9 @@ impl<'a> Stage<'a> {
             let kept = |point: &Vec3| !cut.hides(*point);
             let keep: Vec<bool> = frame.particles.position.iter().map(kept).collect();
             frame.particles.retain(&keep);
+        }
+        if let Some(balls) = balls_of(&frame.particles, &self.studio.model.grains) {
+            frame.particles = balls;
         }
         let mesh = match self.mesh_path(number) {
             Some(path) => Some(read_mesh(&path)?),

@@ -2,8 +2,10 @@
 //! they stand is remembered.
 
 use super::crate_file::{CrateFile, SpecType, Value, ValueType};
-use super::{Head, Keep, Stage, Type, gather};
+use super::instances::{FOLDER, Prototype};
+use super::{Head, Keep, Shown, Stage, Type, gather};
 use crate::export::snapshot::Snapshot;
+use glam::DVec3;
 use std::io::{self, Seek, Write};
 
 impl Type {
@@ -14,6 +16,7 @@ impl Type {
             Self::Int => (ValueType::Int, 4),
             Self::Int64 => (ValueType::Int64, 8),
             Self::Double => (ValueType::Double, 8),
+            Self::Quaternion => (ValueType::Quath, 8),
             Self::Float3 | Self::Point3 | Self::Vector3 | Self::Normal3 | Self::Color3 => {
                 (ValueType::Vec3f, 12)
             }
@@ -45,9 +48,10 @@ impl<W: Write + Seek> Keep for CrateFile<'_, W> {
 pub fn write(
     file: &mut (impl Write + Seek),
     snapshots: &mut dyn Iterator<Item = Snapshot>,
+    shown: Shown<'_>,
 ) -> io::Result<()> {
     let mut file = CrateFile::new(file)?;
-    let stage = gather(&mut file, snapshots)?;
+    let stage = gather(&mut file, snapshots, shown)?;
     root(&mut file, &stage.head)?;
     frame(&mut file, &stage)?;
     content(&mut file, &stage)?;
@@ -90,8 +94,7 @@ fn frame<W: Write + Seek>(
         file.spec(SpecType::Prim, 1, "barchan", &fields);
         return Ok(());
     };
-    let operations = ["xformOp:transform"];
-    let names = [operations[0], "xformOpOrder"];
+    let names = ["xformOp:transform", "xformOpOrder"];
     fields.push(("properties", file.token_list(&names)?));
     file.spec(SpecType::Prim, 1, "barchan", &fields);
     let numbers = turn.as_dmat4().to_cols_array().map(f64::to_le_bytes);
@@ -103,33 +106,40 @@ fn frame<W: Write + Seek>(
         ),
     ];
     file.spec(SpecType::Attribute, 2, names[0], &matrix);
-    let order = [
-        ("typeName", file.token("token[]")),
-        ("variability", Value::uniform()),
-        ("default", file.token_array(&operations)?),
-    ];
-    file.spec(SpecType::Attribute, 2, names[1], &order);
-    Ok(())
+    order(file, 2, names[0])
 }
 
-/// The points or the mesh, with all attributes.
+/// The points, the instances or the mesh, with all attributes.
 fn content<W: Write + Seek>(
     file: &mut CrateFile<'_, W>,
     stage: &Stage<Vec<Value>>,
 ) -> io::Result<()> {
     const SUBDIVISION: &str = "subdivisionScheme";
+    const PROTOTYPES: &str = "prototypes";
     let (name, schema) = stage.prim;
     let is_mesh = schema == "Mesh";
     let mut names: Vec<&str> = stage.tracks.iter().map(|t| t.name.as_str()).collect();
+    let instances = !stage.prototypes.is_empty();
     if is_mesh {
         names.push(SUBDIVISION);
     }
-    let fields = [
+    if instances {
+        names.push(PROTOTYPES);
+    }
+    let mut fields = vec![
         ("specifier", Value::define()),
         ("typeName", file.token(schema)),
         ("properties", file.token_list(&names)?),
     ];
+    if instances {
+        fields.push(("primChildren", file.token_list(&[FOLDER])?));
+    }
     file.spec(SpecType::Prim, 2, name, &fields);
+    if instances {
+        let paths = prototypes(file, &stage.prototypes)?;
+        let fields = [("targetPaths", file.targets(&paths)?)];
+        file.spec(SpecType::Relationship, 3, PROTOTYPES, &fields);
+    }
     let codes: Vec<f64> = stage.codes.iter().map(|&code| f64::from(code)).collect();
     let times = file.times(&codes)?;
     for track in &stage.tracks {
@@ -153,6 +163,72 @@ fn content<W: Write + Seek>(
     Ok(())
 }
 
+/// What instances are copies of; the paths of all.
+fn prototypes<W: Write + Seek>(
+    file: &mut CrateFile<'_, W>,
+    all: &[Prototype],
+) -> io::Result<Vec<u32>> {
+    let prim = |file: &mut CrateFile<'_, W>, schema: &str, children: &[&str]| {
+        Ok::<_, io::Error>([
+            ("specifier", Value::define()),
+            ("typeName", file.token(schema)),
+            ("primChildren", file.token_list(children)?),
+        ])
+    };
+    let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
+    let fields = prim(file, "Scope", &names)?;
+    file.spec(SpecType::Prim, 3, FOLDER, &fields);
+    let mut paths = Vec::new();
+    for one in all {
+        let names: Vec<String> = (0..one.balls.len()).map(|i| format!("ball_{i}")).collect();
+        let children: Vec<&str> = names.iter().map(String::as_str).collect();
+        let fields = prim(file, "Xform", &children)?;
+        paths.push(file.spec(SpecType::Prim, 4, &one.name, &fields));
+        for (name, ball) in names.iter().zip(&one.balls) {
+            sphere(file, name, *ball)?;
+        }
+    }
+    Ok(paths)
+}
+
+/// A ball of a prototype.
+fn sphere<W: Write + Seek>(
+    file: &mut CrateFile<'_, W>,
+    name: &str,
+    (at, radius): (DVec3, f64),
+) -> io::Result<()> {
+    let names = ["radius", "xformOp:translate", "xformOpOrder"];
+    let fields = [
+        ("specifier", Value::define()),
+        ("typeName", file.token("Sphere")),
+        ("properties", file.token_list(&names)?),
+    ];
+    file.spec(SpecType::Prim, 5, name, &fields);
+    let value = file.single(ValueType::Double, &radius.to_le_bytes())?;
+    let fields = [("typeName", file.token("double")), ("default", value)];
+    file.spec(SpecType::Attribute, 6, names[0], &fields);
+    let place = at.to_array().map(f64::to_le_bytes);
+    let value = file.single(ValueType::Vec3d, place.as_flattened())?;
+    let fields = [("typeName", file.token("double3")), ("default", value)];
+    file.spec(SpecType::Attribute, 6, names[1], &fields);
+    order(file, 6, names[1])
+}
+
+/// Says that `operation` is the only one that places a prim.
+fn order<W: Write + Seek>(
+    file: &mut CrateFile<'_, W>,
+    depth: usize,
+    operation: &str,
+) -> io::Result<()> {
+    let fields = [
+        ("typeName", file.token("token[]")),
+        ("variability", Value::uniform()),
+        ("default", file.token_array(&[operation])?),
+    ];
+    file.spec(SpecType::Attribute, depth, "xformOpOrder", &fields);
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::super::samples;
@@ -160,7 +236,7 @@ mod tests {
 
     fn stage(snapshots: Vec<Snapshot>) -> Vec<u8> {
         let mut bytes = io::Cursor::new(Vec::new());
-        write(&mut bytes, &mut snapshots.into_iter()).expect("memory takes all");
+        write(&mut bytes, &mut snapshots.into_iter(), Shown::Plain).expect("memory takes all");
         bytes.into_inner()
     }
 
@@ -200,6 +276,6 @@ mod tests {
     #[test]
     fn a_stage_without_frames_is_refused() {
         let mut bytes = io::Cursor::new(Vec::new());
-        assert!(write(&mut bytes, &mut std::iter::empty()).is_err());
+        assert!(write(&mut bytes, &mut std::iter::empty(), Shown::Plain).is_err());
     }
 }

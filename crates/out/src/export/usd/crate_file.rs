@@ -25,7 +25,10 @@ pub enum ValueType {
     String = 10,
     Token = 11,
     Matrix4d = 15,
+    Quath = 18,
+    Vec3d = 23,
     Vec3f = 24,
+    PathListOp = 34,
     TokenVector = 41,
     Specifier = 42,
     Variability = 44,
@@ -63,6 +66,7 @@ pub enum SpecType {
     Attribute = 1,
     Prim = 6,
     Root = 7,
+    Relationship = 8,
 }
 
 /// One path and what stands there.
@@ -186,6 +190,19 @@ impl<'a, W: Write + Seek> CrateFile<'a, W> {
         Ok(Value::new(ValueType::TokenVector, place))
     }
 
+    /// Paths that a relationship leads to, as `spec` gave them.
+    pub fn targets(&mut self, paths: &[u32]) -> io::Result<Value> {
+        // A list that stands for itself, and has entries.
+        const EXPLICIT: u8 = 0b11;
+        let place = self.align()?;
+        self.put(&[EXPLICIT])?;
+        self.put(&(paths.len() as u64).to_le_bytes())?;
+        for path in paths {
+            self.put(&path.to_le_bytes())?;
+        }
+        Ok(Value::new(ValueType::PathListOp, place))
+    }
+
     /// The times of samples, which many attributes can share.
     pub fn times(&mut self, times: &[f64]) -> io::Result<Value> {
         let bytes: Vec<u8> = times.iter().flat_map(|time| time.to_le_bytes()).collect();
@@ -208,8 +225,16 @@ impl<'a, W: Write + Seek> CrateFile<'a, W> {
         Ok(Value::new(ValueType::TimeSamples, place))
     }
 
-    /// Adds what stands at a path: `name` under the last one added with a lower `depth`. Parents come before their children.
-    pub fn spec(&mut self, kind: SpecType, depth: usize, name: &str, fields: &[(&str, Value)]) {
+    /// Adds what stands at a path: `name` under the last one added with a lower `depth`. Parents come before their children. Returns
+    /// the number of the path.
+    pub fn spec(
+        &mut self,
+        kind: SpecType,
+        depth: usize,
+        name: &str,
+        fields: &[(&str, Value)],
+    ) -> u32 {
+        let path = self.specs.len() as u32;
         let spec = Spec {
             kind,
             depth,
@@ -224,6 +249,7 @@ impl<'a, W: Write + Seek> CrateFile<'a, W> {
             self.field_values.push(value.0);
         }
         self.field_sets.push(END_OF_SET);
+        path
     }
 
     /// Writes the tables, and where they are.
@@ -283,7 +309,7 @@ impl<'a, W: Write + Seek> CrateFile<'a, W> {
         let count = self.specs.len();
         let indices: Vec<u32> = (0..count as u32).collect();
         let name = |spec: &Spec| match spec.kind {
-            SpecType::Attribute => spec.name.wrapping_neg(),
+            SpecType::Attribute | SpecType::Relationship => spec.name.wrapping_neg(),
             SpecType::Prim | SpecType::Root => spec.name,
         };
         let names: Vec<u32> = self.specs.iter().map(name).collect();

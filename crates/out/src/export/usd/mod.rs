@@ -1,8 +1,9 @@
-//! USD stages: one file with every frame as a time sample, `Points` for particles and a `Mesh` for surfaces. Time codes are
-//! frame numbers.
+//! USD stages: one file with every frame as a time sample: `Points` for particles, a `PointInstancer` for grains that have shapes, and
+//! a `Mesh` for surfaces. Time codes are frame numbers.
 
 mod binary;
 mod crate_file;
+mod instances;
 mod text;
 
 pub(super) use binary::write as write_binary;
@@ -11,8 +12,10 @@ pub(super) use text::write as write_text;
 use super::snapshot::{Content, Snapshot};
 use crate::cache::FrameMeta;
 use crate::geometry::{floats, identifier, integers, one_line};
-use barchan_base::column::{Kind, as_bytes};
+use barchan_base::column::{ColumnSpec, Kind, as_bytes};
+use barchan_sim::grain::Grain;
 use glam::{Mat4, Quat, Vec3};
+use instances::Prototype;
 use std::borrow::Cow;
 use std::io;
 
@@ -28,6 +31,7 @@ enum Type {
     Int,
     Int64,
     Double,
+    Quaternion,
 }
 
 impl Type {
@@ -42,6 +46,7 @@ impl Type {
             Self::Int => "int[]",
             Self::Int64 => "int64[]",
             Self::Double => "double[]",
+            Self::Quaternion => "quath[]",
         }
     }
 }
@@ -80,18 +85,30 @@ impl<'a> Attribute<'a> {
     }
 }
 
+/// What becomes of a frame's content.
+#[derive(Clone, Copy)]
+pub(super) enum Shown<'a> {
+    /// Points or a mesh.
+    Plain,
+    /// Instances of the grains of each material; where there are none, of balls.
+    Instances(&'a [Grain]),
+}
+
 /// The name of the prim and its schema.
-fn prim(content: &Content) -> (&'static str, &'static str) {
-    match content {
-        Content::Particles(_) => ("particles", "Points"),
-        Content::Mesh(_) => ("mesh", "Mesh"),
+fn prim(content: &Content, shown: Shown<'_>) -> (&'static str, &'static str) {
+    match (content, shown) {
+        (Content::Particles(_), Shown::Plain) => ("particles", "Points"),
+        (Content::Particles(_), Shown::Instances(_)) => ("grains", "PointInstancer"),
+        (Content::Mesh(_), _) => ("mesh", "Mesh"),
     }
 }
 
 /// Everything that changes with time, in a fixed order.
-fn attributes(snapshot: &Snapshot) -> Vec<Attribute<'_>> {
+fn attributes<'a>(snapshot: &'a Snapshot, shown: Shown<'_>) -> Vec<Attribute<'a>> {
+    let instances = matches!(shown, Shown::Instances(_));
+    let name = if instances { "positions" } else { "points" };
     let mut all = vec![Attribute::new(
-        "points",
+        name,
         Type::Point3,
         as_bytes(snapshot.positions()),
     )];
@@ -110,22 +127,30 @@ fn attributes(snapshot: &Snapshot) -> Vec<Attribute<'_>> {
         all.push(Attribute::new("faceVertexIndices", Type::Int, corners));
     }
     for (spec, bytes) in snapshot.columns() {
-        all.extend(match spec.name {
-            "velocity" => Some(Attribute::new("velocities", Type::Vector3, bytes)),
-            "id" => Some(Attribute::new("ids", Type::Int64, bytes)),
-            "normal" => Some(Attribute::new("normals", Type::Normal3, bytes).on_vertices()),
-            "color" => {
-                Some(Attribute::new("primvars:displayColor", Type::Color3, bytes).on_vertices())
-            }
-            "radius" => {
-                let widths: Vec<f32> = floats(spec.kind, bytes).iter().map(|r| 2.0 * r).collect();
-                let bytes = as_bytes(&widths).to_vec();
-                Some(Attribute::owned("widths", Type::Float, bytes).on_vertices())
-            }
-            name => primvar(&format!("primvars:{}", identifier(name)), spec.kind, bytes),
-        });
+        let own = if instances {
+            instances::attribute(spec, bytes)
+        } else {
+            None
+        };
+        all.extend(own.or_else(|| attribute(spec, bytes)));
     }
     all
+}
+
+/// A column as an attribute.
+fn attribute(spec: ColumnSpec, bytes: &[u8]) -> Option<Attribute<'_>> {
+    match spec.name {
+        "velocity" => Some(Attribute::new("velocities", Type::Vector3, bytes)),
+        "id" => Some(Attribute::new("ids", Type::Int64, bytes)),
+        "normal" => Some(Attribute::new("normals", Type::Normal3, bytes).on_vertices()),
+        "color" => Some(Attribute::new("primvars:displayColor", Type::Color3, bytes).on_vertices()),
+        "radius" => {
+            let widths: Vec<f32> = floats(spec.kind, bytes).iter().map(|r| 2.0 * r).collect();
+            let bytes = as_bytes(&widths).to_vec();
+            Some(Attribute::owned("widths", Type::Float, bytes).on_vertices())
+        }
+        name => primvar(&format!("primvars:{}", identifier(name)), spec.kind, bytes),
+    }
 }
 
 /// A column that the schema has no place for; four numbers and matrices have no type there.
@@ -159,6 +184,8 @@ struct Stage<S> {
     head: Head,
     /// The name of the prim and its schema.
     prim: (&'static str, &'static str),
+    /// What its instances are copies of, in the order of the materials; none where it has no instances.
+    prototypes: Vec<Prototype>,
     tracks: Vec<Track<S>>,
     /// The time codes, at which every track has a sample.
     codes: Vec<u32>,
@@ -182,13 +209,14 @@ trait Keep {
 fn gather<K: Keep>(
     keep: &mut K,
     snapshots: &mut dyn Iterator<Item = Snapshot>,
+    shown: Shown<'_>,
 ) -> io::Result<Stage<K::Samples>> {
     let mut tracks: Vec<Track<K::Samples>> = Vec::new();
     let mut codes = Vec::new();
     let mut first = None;
     for snapshot in snapshots {
         let frame = snapshot.meta.frame;
-        for attribute in attributes(&snapshot) {
+        for attribute in attributes(&snapshot, shown) {
             let known = tracks.iter().position(|track| track.name == attribute.name);
             let place = known.unwrap_or(tracks.len());
             if known.is_none() {
@@ -213,13 +241,18 @@ fn gather<K: Keep>(
             keep.add(&mut track.samples, track.kind, frame, &[])?;
             track.count += 1;
         }
-        first.get_or_insert_with(|| (prim(&snapshot.content), snapshot.meta.clone()));
+        first.get_or_insert_with(|| (prim(&snapshot.content, shown), snapshot.meta.clone()));
     }
     let (prim, meta) = first.ok_or_else(|| io::Error::other("there is no frame to write"))?;
     let head = Head::new(&meta, codes[0], codes[codes.len() - 1]);
+    let prototypes = match shown {
+        Shown::Plain => Vec::new(),
+        Shown::Instances(grains) => instances::prototypes(&meta.materials, grains),
+    };
     Ok(Stage {
         head,
         prim,
+        prototypes,
         tracks,
         codes,
     })

@@ -1,8 +1,10 @@
 //! USD as text (.usda). Attributes stand one after another in the file while frames come one after another, so the samples
 //! of each attribute wait in a file of their own.
 
-use super::{Head, Keep, Track, Type, gather};
+use super::instances::{FOLDER, Prototype};
+use super::{Head, Keep, Shown, Track, Type, gather};
 use crate::export::snapshot::Snapshot;
+use half::f16;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
@@ -78,6 +80,12 @@ fn values(to: &mut impl Write, kind: Type, bytes: &[u8]) -> io::Result<()> {
                 write!(to, "({x:?}, {y:?}, {z:?})")
             })
         }
+        // Text has the real part first.
+        Type::Quaternion => list::<8>(to, bytes, |to, b| {
+            let [i, j, k, r] = bytemuck::pod_read_unaligned::<[u16; 4]>(&b);
+            let [r, i, j, k] = [r, i, j, k].map(|bits| f16::from_bits(bits).to_f32());
+            write!(to, "({r:?}, {i:?}, {j:?}, {k:?})")
+        }),
     }
 }
 
@@ -86,12 +94,14 @@ pub fn write(
     file: &mut impl Write,
     snapshots: &mut dyn Iterator<Item = Snapshot>,
     folder: &Path,
+    shown: Shown<'_>,
 ) -> io::Result<()> {
-    let stage = gather(&mut Spools { folder }, snapshots)?;
+    let stage = gather(&mut Spools { folder }, snapshots, shown)?;
     head(file, &stage.head, stage.prim)?;
     for track in stage.tracks {
         track.pour(file)?;
     }
+    prototypes(file, stage.prim.0, &stage.prototypes)?;
     file.write_all(b"    }\n}\n")
 }
 
@@ -127,15 +137,55 @@ fn head(file: &mut impl Write, head: &Head, (name, schema): (&str, &str)) -> io:
     Ok(())
 }
 
+/// What instances of the prim `name` are copies of.
+fn prototypes(file: &mut impl Write, name: &str, all: &[Prototype]) -> io::Result<()> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    let paths = all
+        .iter()
+        .map(|one| format!("</barchan/{name}/{FOLDER}/{}>", one.name));
+    let paths: Vec<String> = paths.collect();
+    writeln!(file, "        rel prototypes = [{}]", paths.join(", "))?;
+    writeln!(file, "        def Scope \"{FOLDER}\"\n        {{")?;
+    for one in all {
+        writeln!(
+            file,
+            "            def Xform \"{}\"\n            {{",
+            one.name
+        )?;
+        for (i, (at, radius)) in one.balls.iter().enumerate() {
+            writeln!(
+                file,
+                "                def Sphere \"ball_{i}\"\n                {{\n                    double radius = {radius:?}\n                    \
+                 double3 xformOp:translate = ({:?}, {:?}, {:?})\n                    \
+                 uniform token[] xformOpOrder = [\"xformOp:translate\"]\n                }}",
+                at.x, at.y, at.z
+            )?;
+        }
+        writeln!(file, "            }}")?;
+    }
+    writeln!(file, "        }}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::super::samples;
     use super::*;
+    use crate::export::snapshot::Content;
+    use barchan_base::column::Column;
+    use barchan_sim::grain::{Grain, NAMED, ORIENTATION};
+    use glam::Vec4;
 
     fn stage(snapshots: Vec<Snapshot>) -> String {
+        shown(snapshots, Shown::Plain)
+    }
+
+    fn shown(snapshots: Vec<Snapshot>, shown: Shown<'_>) -> String {
         let folder = tempfile::tempdir().expect("a folder");
         let mut bytes = Vec::new();
-        write(&mut bytes, &mut snapshots.into_iter(), folder.path()).expect("memory takes all");
+        write(&mut bytes, &mut snapshots.into_iter(), folder.path(), shown)
+            .expect("memory takes all");
         assert_eq!(std::fs::read_dir(folder.path()).expect("listed").count(), 0);
         String::from_utf8(bytes).expect("text")
     }
@@ -204,5 +254,36 @@ mod tests {
                 .starts_with("[0, 1, 2, 0, 3, 1")
         );
         assert!(text.contains("xformOp:transform"));
+    }
+    #[test]
+    fn grains_are_instances_of_their_shapes() {
+        let cube = Grain {
+            shape: NAMED[3].1.clone(),
+            ..Grain::ball(0.1)
+        };
+        let mut frame = samples::particles(2, 0);
+        if let Content::Particles(particles) = &mut frame.content {
+            particles.material[1] = 0;
+            let mut turns = Column::zeros(ORIENTATION, 2);
+            turns.set(0, Vec4::W);
+            turns.set(1, Vec4::new(0.6, 0.0, -0.8, 0.0));
+            particles.extra.push(turns);
+        }
+        let text = shown(vec![frame], Shown::Instances(&[cube]));
+        assert!(text.contains("def PointInstancer \"grains\""));
+        assert!(text.contains("rel prototypes = [</barchan/grains/prototypes/sand_0>]"));
+        assert_eq!(text.matches("def Sphere").count(), 8);
+        assert_eq!(samples_of(&text, "protoIndices")[0].1, "[0, 0]");
+        assert_eq!(
+            samples_of(&text, "scales")[0].1,
+            "[(0.125, 0.125, 0.125), (1.125, 1.125, 1.125)]"
+        );
+        // Sixteen bits hold 0.6 and 0.8 to four digits.
+        assert_eq!(
+            samples_of(&text, "orientations")[0].1,
+            "[(1.0, 0.0, 0.0, 0.0), (0.0, 0.60009766, 0.0, -0.7998047)]"
+        );
+        assert!(!text.contains("widths"));
+        assert_eq!(text.matches('{').count(), text.matches('}').count());
     }
 }
