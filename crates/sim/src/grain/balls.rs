@@ -33,12 +33,12 @@ pub fn balls_of(particles: &Particles, grains: &[Grain]) -> Option<Particles> {
     };
     apart.append(particles, &places);
     let mut at = 0;
-    for i in 0..particles.len() {
+    for (i, turn) in turns.iter().enumerate() {
         let (centre, size) = (
             particles.position[i].as_dvec3(),
             f64::from(particles.radius[i]),
         );
-        let turn = DQuat::from_vec4(turns[i].as_dvec4()).normalize();
+        let turn = DQuat::from_vec4(turn.as_dvec4()).normalize();
         for (k, (place, radius)) in balls(i).iter().enumerate() {
             apart.position[at + k] = (centre + turn * *place * size).as_vec3();
             apart.radius[at + k] = (radius * size) as f32;
