@@ -3,8 +3,11 @@
 //! A particle hears how many grains are around it, with the weights that grains feel it with. Where that is more than its
 //! own kind around it stands for, it pushes grains away, and draws them near where it is less, as fast as particles there
 //! move past each other: what rests is left alone, and so is what moves as one.
+//!
+//! A particle that flies alone stands for loose grains. It lets them go, so that they fly on as they left the material, each at its own
+//! velocity, and no ball of grains is seen in the air.
 
-use super::field::{Field, Near};
+use super::field::{Field, Hold, Near};
 use super::guides::Guide;
 use super::rule::{Four, weights};
 use super::sampling::place;
@@ -29,6 +32,10 @@ const STRONGEST: [f32; 2] = [-0.5, 1.0];
 const STRENGTH: f32 = 1.5;
 /// Only particles with this part of the weight inside the material draw grains near, and with that part push them.
 const DENSE: [f32; 2] = [0.85, 0.55];
+/// Between these parts of the weight inside the material, a particle's own apart, one in free flight goes from letting go to holding.
+const COMPANY: [f32; 2] = [0.05, 0.25];
+/// A particle flies freely where its velocity changes as gravity asks, within this part of it.
+const FLIES: f32 = 0.3;
 /// Entries of the table of smeared weights, over the distance to which they reach.
 const TABLE: usize = 48;
 const SAMPLES: u64 = 1400;
@@ -69,14 +76,14 @@ impl Density {
         }
     }
 
-    /// How strongly each particle pushes grains away, in the order of `guides` [m/s]; `grains` are in the order of their
-    /// places.
-    pub fn pushes(
+    /// What each particle does to grains, in the order of `guides`, where gravity makes `fall` [m/s] from frame to frame; `grains` are
+    /// in the order of their places.
+    pub fn holds(
         &mut self,
-        field: &Field,
-        guides: &[Guide],
+        (field, guides): (&Field, &[Guide]),
+        fall: Vec3,
         grains: &[Vec3],
-        pushes: &mut Vec<f32>,
+        holds: &mut Vec<Hold>,
     ) {
         self.loads.clear();
         self.loads.resize_with(guides.len(), AtomicU64::default);
@@ -86,15 +93,15 @@ impl Density {
                 self.hear(field, grains, &mut near, &mut sums);
             }
         });
-        pushes.clear();
-        pushes.resize(guides.len(), 0.0);
-        let of = |i: usize, near: &mut Near| self.push(field, guides, i, near);
+        holds.clear();
+        holds.resize(guides.len(), Hold::PLAIN);
+        let of = |i: usize, near: &mut Near| self.hold((field, guides), fall, i, near);
         chunks(guides.len())
-            .zip(pushes.par_chunks_mut(CHUNK))
-            .for_each(|(range, pushes)| {
+            .zip(holds.par_chunks_mut(CHUNK))
+            .for_each(|(range, holds)| {
                 let mut near = Near::default();
-                for (push, i) in pushes.iter_mut().zip(range) {
-                    *push = of(i, &mut near);
+                for (hold, i) in holds.iter_mut().zip(range) {
+                    *hold = of(i, &mut near);
                 }
             });
     }
@@ -131,8 +138,14 @@ impl Density {
         }
     }
 
-    /// How strongly particle `i` pushes [m/s].
-    fn push(&self, field: &Field, guides: &[Guide], i: usize, near: &mut Near) -> f32 {
+    /// What particle `i` does.
+    fn hold(
+        &self,
+        (field, guides): (&Field, &[Guide]),
+        fall: Vec3,
+        i: usize,
+        near: &mut Near,
+    ) -> Hold {
         let own = &guides[i];
         field.find_wide(own.position, self.furthest * own.radius, near);
         let (mut expected, mut weight, mut past) = (0.0, 0.0, 0.0);
@@ -143,15 +156,32 @@ impl Density {
             weight += part;
             past += part * own.velocity.distance_squared(other.velocity);
         }
+        let cover = weight * field.full();
+        let push = match self.excess(i, expected, cover) {
+            Some(off) => {
+                let stir = (past / weight.max(f32::MIN_POSITIVE)).sqrt();
+                STRENGTH * stir * off.clamp(STRONGEST[0], STRONGEST[1])
+            }
+            None => 0.0,
+        };
+        let flies = own.change.distance(fall) < FLIES * fall.length();
+        let company = (weight - 1.0) * field.full();
+        let grip = match flies {
+            true => (company - COMPANY[0]) / (COMPANY[1] - COMPANY[0]),
+            false => 1.0,
+        };
+        Hold {
+            push,
+            grip: grip.clamp(0.0, 1.0),
+        }
+    }
+
+    /// By what part more grains are heard around particle `i` than the particles there stand for, where that is worth a push.
+    fn excess(&self, i: usize, expected: f32, cover: f32) -> Option<f32> {
         let heard = self.loads[i].load(Ordering::Relaxed) as f32 / WHOLE * self.stride as f32;
         let off = heard / (expected * self.per_particle as f32).max(f32::MIN_POSITIVE) - 1.0;
-        let cover = weight * field.full();
         let dense = if off < 0.0 { DENSE[0] } else { DENSE[1] };
-        if off.abs() < NOISE || cover < dense || !off.is_finite() {
-            return 0.0;
-        }
-        let stir = (past / weight.max(f32::MIN_POSITIVE)).sqrt();
-        STRENGTH * stir * off.clamp(STRONGEST[0], STRONGEST[1])
+        (off.abs() >= NOISE && cover >= dense && off.is_finite()).then_some(off)
     }
 
     fn smeared_at(&self, away: f32) -> f32 {

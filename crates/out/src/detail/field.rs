@@ -33,6 +33,23 @@ struct Sorted {
     sources: Vec<Source>,
 }
 
+/// What a particle does to grains beside leading them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hold {
+    /// How strongly it pushes them away [m/s].
+    pub push: f32,
+    /// The part that they are held by it, from 0 to 1.
+    pub grip: f32,
+}
+
+impl Hold {
+    /// What a particle does of which nothing is known.
+    pub const PLAIN: Self = Self {
+        push: 0.0,
+        grip: 1.0,
+    };
+}
+
 /// Someone who is felt.
 #[derive(Clone, Copy, Debug)]
 struct Source {
@@ -40,8 +57,7 @@ struct Source {
     /// One over the square of its reach [1/m²].
     inverse: f32,
     velocity: Vec3,
-    /// How strongly it pushes grains away [m/s].
-    push: f32,
+    hold: Hold,
     /// Its index before sorting.
     index: u32,
 }
@@ -57,6 +73,8 @@ pub struct Spread {
     pub velocity: [Vec4; 3],
     /// How strongly it pushes grains away, over its reach [1/s].
     pub push: Vec4,
+    /// The part that grains are held by it.
+    pub grip: Vec4,
 }
 
 /// Those that some grains may feel.
@@ -74,7 +92,7 @@ pub struct Near {
 }
 
 impl Sorted {
-    fn sort(&mut self, guides: &[Guide], size: f32, (reach, pushes): (f32, &[f32])) {
+    fn sort(&mut self, guides: &[Guide], size: f32, (reach, holds): (f32, &[Hold])) {
         self.places.clear();
         self.places
             .extend(guides.iter().map(|guide| guide.position));
@@ -86,7 +104,7 @@ impl Sorted {
                 position: guide.position,
                 inverse: (reach * guide.radius).powi(2).recip(),
                 velocity: guide.velocity,
-                push: pushes.get(*i as usize).copied().unwrap_or(0.0),
+                hold: holds.get(*i as usize).copied().unwrap_or(Hold::PLAIN),
                 index: *i,
             }
         };
@@ -122,7 +140,8 @@ impl From<&Source> for Spread {
             position: spread(source.position),
             inverse: Vec4::splat(source.inverse),
             velocity: spread(source.velocity),
-            push: Vec4::splat(source.push * source.inverse.sqrt()),
+            push: Vec4::splat(source.hold.push * source.inverse.sqrt()),
+            grip: Vec4::splat(source.hold.grip),
         }
     }
 }
@@ -133,10 +152,10 @@ impl Field {
         (self.reach, self.radii) = (reach * largest, reach);
     }
 
-    /// Sorts the particles of a step, with how strongly each pushes grains away [m/s]; none does beyond the end of `pushes`.
-    pub fn sort_particles(&mut self, guides: &[Guide], pushes: &[f32]) {
+    /// Sorts the particles of a step, with what each does to grains; those beyond the end of `holds` are plain.
+    pub fn sort_particles(&mut self, guides: &[Guide], holds: &[Hold]) {
         let size = self.cell();
-        self.particles.sort(guides, size, (self.radii, pushes));
+        self.particles.sort(guides, size, (self.radii, holds));
     }
 
     /// Sorts the points on walls.
@@ -193,7 +212,7 @@ impl Field {
         self.particles.find(around, at, one, |source| {
             particles.push(Spread::from(source));
             indices.push(source.index);
-            *pushes |= source.push != 0.0;
+            *pushes |= source.hold.push != 0.0;
         });
         self.walls
             .find(around, at, two, |source| walls.push(Spread::from(source)));

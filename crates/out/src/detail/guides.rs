@@ -46,6 +46,8 @@ struct Way {
     chord: Vec3,
     /// Slopes at both ends, over the whole way.
     slopes: [Vec3; 2],
+    /// How much faster it is at the end [m/s].
+    change: Vec3,
     radius: f32,
 }
 
@@ -58,6 +60,8 @@ pub struct Guide {
     pub velocity: Vec3,
     /// Its radius [m].
     pub radius: f32,
+    /// How much faster it gets from frame to frame [m/s].
+    pub change: Vec3,
 }
 
 impl Way {
@@ -156,6 +160,7 @@ impl Guides {
                     from,
                     chord,
                     slopes: [limited(leave, chord), limited(arrive, chord)],
+                    change: (arrive - leave) / seconds,
                     radius,
                 });
             }
@@ -186,6 +191,7 @@ impl Guides {
                         position,
                         velocity: (way.at(end) - position) / dt,
                         radius: way.radius,
+                        change: way.change,
                     };
                 }
             });
@@ -207,6 +213,7 @@ impl Guide {
         position: Vec3::ZERO,
         velocity: Vec3::ZERO,
         radius: 0.0,
+        change: Vec3::ZERO,
     };
 }
 
@@ -216,6 +223,7 @@ impl Way {
             from,
             chord,
             slopes: [chord; 2],
+            change: Vec3::ZERO,
             radius,
         }
     }

@@ -3,7 +3,7 @@
 use super::advance::Stepper;
 use super::contact::Contacts;
 use super::density::Density;
-use super::field::Field;
+use super::field::{Field, Hold};
 use super::guides::{Guide, Guides};
 use super::order::by_place;
 use super::rule::Law;
@@ -27,7 +27,7 @@ pub struct Advancer {
     guides: Vec<Guide>,
     points: Vec<Guide>,
     density: Density,
-    pushes: Vec<f32>,
+    holds: Vec<Hold>,
     /// Grain at each place of the order, and where they are.
     order: Vec<u32>,
     position: Vec<Vec3>,
@@ -53,7 +53,7 @@ impl Advancer {
     pub fn new(settings: Settings) -> Self {
         Self {
             density: Density::new(&settings),
-            pushes: Vec::new(),
+            holds: Vec::new(),
             settings,
             field: Field::default(),
             walls: Walls::default(),
@@ -78,7 +78,7 @@ impl Advancer {
         let largest = interval.guides.largest_radius();
         self.field.set_reach(self.settings.reach, largest);
         self.take(grains, self.field.cell());
-        self.pushes.clear();
+        self.holds.clear();
         let mut clock = Clock {
             frame: interval.frame,
             ..Clock::new(interval.fps)
@@ -109,12 +109,13 @@ impl Advancer {
         let interpolates = led && !interval.guides.is_empty();
         if interpolates {
             interval.guides.during(moment.parts, dt, &mut self.guides);
-            self.field.sort_particles(&self.guides, &self.pushes);
+            self.field.sort_particles(&self.guides, &self.holds);
             if number == 0 && settings.hold_density && !alduan {
-                let (field, guides) = (&self.field, &self.guides);
+                let fall = model.gravity / interval.fps as f32;
+                let around = (&self.field, self.guides.as_slice());
                 self.density
-                    .pushes(field, guides, &self.position, &mut self.pushes);
-                self.field.sort_particles(&self.guides, &self.pushes);
+                    .holds(around, fall, &self.position, &mut self.holds);
+                self.field.sort_particles(&self.guides, &self.holds);
             }
             self.points.clear();
             if !alduan {
@@ -345,5 +346,41 @@ mod tests {
             grains.position.iter().all(|p| p.x > 1.0),
             "the blade went through"
         );
+    }
+    /// Grains of one particle that flies or rests alone, each with a velocity of its own: what part of them is within three radii of it
+    /// after `frames`.
+    fn near_after(frames: u32, flies: bool) -> f32 {
+        let (model, settings) = (model(vec![]), settings());
+        let fall = model.gravity;
+        let at = |frame: u32| {
+            let time = frame as f32 / FPS as f32;
+            let mut lone = block(1);
+            if flies {
+                lone.position[0] += 0.5 * fall * time * time;
+                lone.velocity[0] = fall * time;
+            }
+            lone
+        };
+        let mut solids = Solids::default();
+        solids.place(&model, 0.0, 0.0).unwrap();
+        let mut grains = sample(&settings, &at(0), &solids).unwrap();
+        let random = grains.key.random();
+        for (i, velocity) in grains.velocity.iter_mut().enumerate() {
+            *velocity = random.in_cube(i as u64, 40) - 0.5;
+        }
+        for frame in 0..frames {
+            let pair = (&at(frame), &at(frame + 1));
+            go(&model, &settings, &mut grains, pair, frame);
+        }
+        let centre = at(frames).position[0];
+        let near = |p: &&Vec3| p.distance(centre) < 3.0 * 0.02;
+        grains.position.iter().filter(near).count() as f32 / grains.len() as f32
+    }
+
+    #[test]
+    fn a_particle_that_flies_alone_lets_its_grains_go_and_one_that_rests_does_not() {
+        // At half a metre a second, 0.2 s are five radii.
+        let (flown, rested) = (near_after(10, true), near_after(10, false));
+        assert!(flown < 0.2 && rested > 0.8, "{flown}, {rested}");
     }
 }

@@ -58,6 +58,7 @@ pub fn measure(
         position: *position,
         velocity: Vec3::ZERO,
         radius,
+        change: Vec3::ZERO,
     };
     let guides: Vec<Guide> = particles.position.iter().map(guide).collect();
     let mut field = Field::default();

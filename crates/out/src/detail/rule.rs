@@ -130,7 +130,7 @@ pub fn weights(places: &Four, source: &Spread) -> Vec4 {
     let y = places[1] - source.position[1];
     let z = places[2] - source.position[2];
     let near = (Vec4::ONE - (x * x + y * y + z * z) * source.inverse).max(Vec4::ZERO);
-    near * near * near
+    near * near * near * source.grip
 }
 
 fn dot(a: &Four, b: &Four) -> Vec4 {
@@ -269,6 +269,7 @@ mod tests {
             position: random.in_cube(i, 0) * 0.3,
             velocity: random.in_cube(i, 3) - 0.5,
             radius: 0.02,
+            change: Vec3::ZERO,
         };
         let guides: Vec<Guide> = (0..200).map(guide).collect();
         let walls: Vec<Guide> = (200..260).map(guide).collect();
@@ -300,6 +301,7 @@ mod tests {
                 position: cell(i) * 0.04,
                 velocity: Vec3::X,
                 radius: 0.02,
+                change: Vec3::ZERO,
             })
             .collect();
         let mut field = Field::default();

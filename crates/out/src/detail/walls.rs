@@ -115,6 +115,7 @@ impl Walls {
                     position,
                     velocity: solid.velocity_from(position),
                     radius: 0.5 * spacing,
+                    change: Vec3::ZERO,
                 });
             }
         }
