@@ -168,7 +168,7 @@ fn born(
         let id = key.id(bunch.id, number);
         let at = centre + place(settings.sampling, &random, id, number) * radius;
         *to = if near {
-            mirrored(solids, at, bunch.radius)
+            mirrored(solids, centre, at, bunch.radius)
         } else {
             at
         };

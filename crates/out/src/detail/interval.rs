@@ -383,4 +383,23 @@ mod tests {
         let (flown, rested) = (near_after(10, true), near_after(10, false));
         assert!(flown < 0.2 && rested > 0.8, "{flown}, {rested}");
     }
+    #[test]
+    fn no_grain_begins_between_a_wall_and_the_floor_it_stands_on() {
+        // The wall's lower side is the floor: out of the wall is the short way into the floor, and back.
+        let wall = Shape::Cuboid {
+            half: Vec3::new(0.1, 0.5, 1.0),
+        };
+        let pose = Pose::new(Vec3::new(-0.1, 0.5, 0.0), Quat::IDENTITY);
+        let wall = Form::Static(Arc::new(wall.placed(pose, 1.0)));
+        let model = model(vec![ground(), wall]);
+        let mut solids = Solids::default();
+        solids.place(&model, 0.0, 0.0).unwrap();
+        let grains = sample(&settings(), &block(6), &solids).unwrap();
+        let depth = |p: &Vec3| {
+            let all = solids.all().iter().map(|solid| -solid.distance(*p));
+            all.fold(f32::NEG_INFINITY, f32::max)
+        };
+        let deepest = grains.position.iter().map(depth).fold(0.0, f32::max);
+        assert!(deepest < 0.5 * grains.bunches[0].radius, "{deepest}");
+    }
 }
