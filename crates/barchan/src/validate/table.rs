@@ -217,6 +217,12 @@ pub const CASES: &[Case] = &[
                 ..ONE
             },
             Sweep {
+                base: form("askew"),
+                angles: ANGLES,
+                across: &[40.0, 72.0],
+                ..ONE
+            },
+            Sweep {
                 base: form("box"),
                 angles: ANGLES,
                 across: &[40.0, 72.0],

@@ -11,6 +11,8 @@ use rayon::prelude::*;
 
 /// Faces open by less are closed: their little mass would make the solve stiff.
 pub(super) const LEAST_OPEN: f32 = 0.05;
+/// Cells with less space are solid.
+const LEAST_SPACE: f32 = 0.01;
 /// Room is taken as at least this, so that a particle in a cranny does not weigh tons.
 const LEAST_ROOM: f32 = 0.15;
 /// A block is sampled with a rim of one cell: the room about a face reaches that far.
@@ -153,7 +155,7 @@ impl Boundary {
 
     /// True where a cell is wholly inside solids.
     pub fn is_solid(&self, cell: usize) -> bool {
-        self.space(cell) < 0.01
+        self.space(cell) < LEAST_SPACE
     }
 
     /// True where a solid is near enough to matter to a block.
@@ -291,7 +293,9 @@ fn sample_block(field: &Field, solids: &[Solid], block: usize) -> Option<Near> {
     };
     for local in 0..CELLS {
         for axis in 0..3 {
-            near.open[axis][local] = shut(open_face(&nearest, axis, place(local)));
+            let leads_nowhere =
+                |at: [usize; 3]| space[at[0] + SEEN * (at[1] + SEEN * at[2])] < LEAST_SPACE;
+            near.open[axis][local] = passage(&nearest, axis, place(local), leads_nowhere);
         }
         sampled.walls(local, &mut near.walls);
         for axis in (0..3).filter(|axis| near.open[*axis][local] == 0.0) {
@@ -345,8 +349,21 @@ impl Sampled<'_> {
     }
 }
 
-fn shut(open: f32) -> f32 {
-    if open < LEAST_OPEN { 0.0 } else { open }
+/// The open part of the lower face of a cell that material can pass. A face into a solid cell is closed, however much of it is open: what is
+/// behind it bears no pressure, and the material would leak into it.
+fn passage(
+    distances: &Distances,
+    axis: usize,
+    place: [usize; 3],
+    is_solid: impl Fn([usize; 3]) -> bool,
+) -> f32 {
+    let mut below = place;
+    below[axis] -= 1;
+    let open = open_face(distances, axis, place);
+    if open < LEAST_OPEN || open < 1.0 && (is_solid(place) || is_solid(below)) {
+        return 0.0;
+    }
+    open
 }
 
 /// Where a block's cell is among those sampled.
@@ -418,6 +435,72 @@ fn wall_area(distances: &Distances, place: [usize; 3]) -> Vec3 {
     Vec3::from_array(std::array::from_fn(|axis| {
         let mut upper = place;
         upper[axis] += 1;
-        shut(open_face(distances, axis, upper)) - shut(open_face(distances, axis, place))
+        let is_solid = |at| open_space(distances, at) < LEAST_SPACE;
+        let part = |at| passage(distances, axis, at, is_solid);
+        part(upper) - part(place)
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use barchan_base::grid::BESIDE;
+    use barchan_base::shape::Shape;
+    use barchan_sim::body::{Body, Form};
+    use barchan_sim::model::Model;
+    use barchan_sim::state::Particles;
+    use glam::Quat;
+    use std::sync::Arc;
+
+    /// The grid about the origin, and a floor through `height` cells that leans by `angle`.
+    fn leaning_floor(angle: f32, height: f32) -> (Field, Boundary) {
+        let mut particles = Particles::default();
+        particles.resize(1);
+        let mut field = Field::default();
+        field.lay(&particles, 1.0);
+        let normal = Quat::from_euler(glam::EulerRot::XZY, 0.3 * angle, angle, 0.0) * Vec3::Y;
+        let floor = Shape::HalfSpace { normal };
+        let pose = barchan_base::Pose::new(Vec3::Y * height, Quat::IDENTITY);
+        let model = Model {
+            bodies: vec![Body {
+                name: "floor".into(),
+                form: Form::Static(Arc::new(floor.placed(pose, 1.0))),
+                friction: 0.5,
+                restitution: None,
+            }],
+            ..Model::empty()
+        };
+        let mut solids = Solids::default();
+        solids.place(&model, 0.0, 0.0).unwrap();
+        let mut boundary = Boundary::default();
+        boundary.sample(&field, &solids);
+        (field, boundary)
+    }
+
+    /// Material leaked through such faces, and crept on every floor that lies askew to the grid.
+    #[test]
+    fn no_open_face_leads_into_a_solid_cell() {
+        let (mut open_faces, mut solid_cells) = (0, 0);
+        for i in 0..60 {
+            let (angle, height) = (0.02 * i as f32, 0.37 * (i % 7) as f32 + 0.5);
+            let (field, boundary) = leaning_floor(angle, height);
+            let Some(block) = field.grid.find(glam::IVec3::ZERO) else {
+                panic!("the particle is there");
+            };
+            for local in 0..CELLS {
+                let cell = block * CELLS + local;
+                solid_cells += usize::from(boundary.is_solid(cell));
+                for axis in 0..3 {
+                    let below = field.grid.step(block, local, BESIDE[2 * axis]);
+                    if below / CELLS != block || boundary.open(axis, cell) == 0.0 {
+                        continue;
+                    }
+                    open_faces += 1;
+                    let solid = boundary.is_solid(cell) || boundary.is_solid(below);
+                    assert!(!solid, "leaning {angle}, {height}: {local}, axis {axis}");
+                }
+            }
+        }
+        assert!(open_faces > 1000 && solid_cells > 1000);
+    }
 }

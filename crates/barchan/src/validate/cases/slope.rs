@@ -5,7 +5,7 @@ use super::super::profile::{Profile, line};
 use super::super::scene_text::{MIRROR, ROUGH, SceneText, block};
 use super::super::trial::{Check, Curve, Outcome, Trial, Trouble};
 use super::finding;
-use glam::{DVec3, Vec3};
+use glam::{DQuat, DVec3, Vec3};
 use std::collections::BTreeMap;
 
 /// Distance between particles [m] of what has the reference length of `across` spacings.
@@ -13,6 +13,8 @@ const LENGTH: f64 = 0.4;
 
 /// How fast the box is tilted [deg/s].
 const TILT_RATE: f64 = 5.0;
+/// The box that lies askew is turned this much [deg].
+const ASKEW: f64 = 20.0;
 /// It begins this much [deg] below the angle,
 const TILT_BELOW: f64 = 5.0;
 /// and ends this much above.
@@ -30,25 +32,29 @@ fn inclined(angle: f64) -> [f64; 3] {
     [G * angle.sin(), -G * angle.cos(), 0.0]
 }
 
-/// A box of sand, as high at its ends as the sand, that is tilted slowly: the angle at which the upper layer flows.
+/// A box of sand, as high at its ends as the sand, that is tilted slowly: the angle at which the upper layer flows. Gravity turns about a
+/// box that lies along the grid or askew to it, or the box turns.
 pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
     let setting = &trial.setting;
     let (d, n) = (LENGTH / setting.across, setting.across);
     let size = [LENGTH, 0.25 * n * d, 8.0 * d];
     let begin = (setting.angle - TILT_BELOW).max(0.0);
     let turns_box = setting.form == "box";
+    let askew = f64::from(setting.form == "askew") * ASKEW;
     let text = SceneText::new(trial, d).seed(1).sand(setting.angle);
-    let text = if turns_box {
-        turned_box(text, size, setting.angle)
-    } else {
-        fixed_box(text, size).gravity(inclined(begin))
+    let text = match setting.form {
+        "box" => turned_box(text, size, askew, &turning(setting.angle)),
+        "askew" => turned_box(text, size, askew, ""),
+        _ => fixed_box(text, size),
     };
-    let text = text.fill(&block([0.0; 3], size));
-    let mut lab = Lab::new(trial, &text)?;
     let from = if turns_box { 0.0 } else { begin };
+    let text = text
+        .gravity(inclined(from - askew))
+        .fill(&turned(&block([0.0; 3], size), askew));
+    let mut lab = Lab::new(trial, &text)?;
     let upper = lab.places(|place| {
-        let x = f64::from(place.x) / size[0];
-        f64::from(place.y) > 0.6 * size[1] && (0.3..0.7).contains(&x)
+        let place = DQuat::from_rotation_z(askew.to_radians()) * place.as_dvec3();
+        place.y > 0.6 * size[1] && (0.3..0.7).contains(&(place.x / size[0]))
     });
     let mut found = f64::NAN;
     let mut flowing = None;
@@ -59,7 +65,7 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
             break;
         }
         if !turns_box {
-            lab.scene.model.gravity = Vec3::from(inclined(angle).map(|g| g as f32));
+            lab.scene.model.gravity = Vec3::from(inclined(angle - askew).map(|g| g as f32));
         }
         lab.frame()?;
         let turning = f64::from(turns_box && lab.time() > SETTLE) * TILT_RATE.to_radians();
@@ -114,9 +120,25 @@ fn fixed_box(text: SceneText, [x, y, z]: [f64; 3]) -> SceneText {
         .body(&block([x, -0.1, -high], [x + 0.1, y, high]), MIRROR)
 }
 
-/// The walls of a box that turns about the edge at the origin, from level to beyond `angle` [deg].
-fn turned_box(text: SceneText, size: [f64; 3], angle: f64) -> SceneText {
-    let [x, y, z] = size;
+/// What turns a box about the edge at the origin, from level to beyond `angle` [deg].
+fn turning(angle: f64) -> String {
+    let end = SETTLE + (angle + TILT_ABOVE) / TILT_RATE;
+    let turn = -(angle + TILT_ABOVE);
+    format!(
+        "interpolation = \"linear\"\nkeyframes = [{{ time = 0 }}, {{ time = {SETTLE} }}, {{ time = {end}, rotate = [0, 0, {turn}] }}]"
+    )
+}
+
+/// A shape turned clockwise about the origin by `angle` [deg].
+fn turned(shape: &str, angle: f64) -> String {
+    format!(
+        "{{ union = {{ of = [{shape}], rotate = [0, 0, {}] }} }}",
+        -angle
+    )
+}
+
+/// The walls of a box at the origin that lies `askew` [deg] and moves as `motion` says.
+fn turned_box(text: SceneText, [x, y, z]: [f64; 3], askew: f64, motion: &str) -> SceneText {
     let far = 0.3;
     let walls = [
         (block([-far, -far, -far], [x + far, 0.0, z + far]), ROUGH),
@@ -125,11 +147,10 @@ fn turned_box(text: SceneText, size: [f64; 3], angle: f64) -> SceneText {
         (block([-far, -far, -far], [x + far, y + far, 0.0]), MIRROR),
         (block([-far, -far, z], [x + far, y + far, z + far]), MIRROR),
     ];
-    let end = SETTLE + (angle + TILT_ABOVE) / TILT_RATE;
-    let turn = -(angle + TILT_ABOVE);
     walls.into_iter().fold(text, |text, (shape, friction)| {
+        let shape = turned(&shape, askew);
         text.table(&format!(
-            "[[body]]\nshape = {shape}\nfriction = {friction}\ninterpolation = \"linear\"\nkeyframes = [{{ time = 0 }}, {{ time = {SETTLE} }}, {{ time = {end}, rotate = [0, 0, {turn}] }}]"
+            "[[body]]\nshape = {shape}\nfriction = {friction}\n{motion}"
         ))
     })
 }
