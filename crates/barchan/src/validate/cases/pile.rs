@@ -19,6 +19,8 @@ const RADIUS: f64 = 0.24;
 const THICK: f64 = 8.0;
 /// Flux through a line across the flank half-way down, over √g d^1.5: a layer of d at the speed of a fall through d/2.
 const FLUX: f64 = 2.0;
+/// The same of single grains: with four times as much, piles of them are up to nine degrees flatter.
+const FLUX_OF_GRAINS: f64 = 0.25;
 /// Half the width of the stream, in spacings.
 const NOZZLE: f64 = 3.0;
 /// Single grains in a stream, over those that a lattice has in its place: more of them would not get out of each other's way.
@@ -81,12 +83,13 @@ impl Pour {
         Ok(pour)
     }
 
-    /// Thins the stream where single grains could not all leave the mouth: those that wait there would be counted as if they lay.
+    /// Thins the stream of single grains. Of a denser one not all could leave the mouth, and those that wait there would be counted
+    /// as if they lay; a faster one wears the pile down.
     fn thin(&mut self, rate: f64) {
         let area = NOZZLE * self.depth() * self.spacing * self.spacing;
         let most = STREAM * rate * area * (G * self.spacing).sqrt() / self.spacing.powi(3);
         let emitter = &mut self.lab.scene.model.emitters[0];
-        let part = (most / emitter.rate).min(1.0);
+        let part = (most / emitter.rate).min(FLUX_OF_GRAINS / FLUX);
         self.end /= part;
         emitter.rate *= part;
         emitter.active.until = self.end;
