@@ -46,15 +46,15 @@ pub struct CalibrateArgs {
 
 /// Friction and rolling resistance along which the table of balls goes: what does not resist rolling runs off like water.
 const BALLS: [(f64, f64); 9] = [
+    (0.08, 0.01),
+    (0.12, 0.025),
     (0.2, 0.05),
     (0.3, 0.1),
-    (0.4, 0.15),
-    (0.5, 0.25),
-    (0.6, 0.4),
-    (0.8, 0.6),
+    (0.4, 0.2),
+    (0.54, 0.3),
+    (0.76, 0.56),
     (1.0, 1.0),
     (1.2, 2.0),
-    (1.5, 4.0),
 ];
 /// The same for composites, which hold each other by their form: only what friction cannot hold, rolling resistance must.
 const COMPOSITES: [(f64, f64); 8] = [
@@ -216,7 +216,7 @@ fn table(name: &str, rows: &[Row]) -> String {
     format!(
         "[{name}]\nfriction = {}\nrolling  = {}\nangle    = {}\n",
         list(|row| row.friction, 2),
-        list(|row| row.rolling, 2),
+        list(|row| row.rolling, 3),
         list(|row| row.angle, 1)
     )
 }
