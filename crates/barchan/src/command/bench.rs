@@ -43,6 +43,14 @@ pub struct BenchArgs {
     /// 100,000 for sph, 4 million for detail, 20 million for render, 1 million for io]
     #[arg(long)]
     particles: Option<u64>,
+    /// For dem: what a ball costs in layers of so many, all equally deep
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        conflicts_with = "particles"
+    )]
+    sizes: Vec<u64>,
     /// Steps
     #[arg(long, default_value_t = 100)]
     steps: u32,
@@ -78,6 +86,9 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
             "--particles and --steps must be at least 1".into(),
         ));
     }
+    if !args.sizes.is_empty() && args.name.as_deref() != Some("dem") {
+        return Err(Failure::Input("--sizes is for bench dem".into()));
+    }
     if args.against.is_some() && args.name.as_deref() != Some("surface") {
         return Err(Failure::Input("--against is for bench surface".into()));
     }
@@ -94,6 +105,7 @@ fn measure_all(args: &BenchArgs, ledger: &Ledger) -> Result<(), Failure> {
     let folder = args.output.as_deref();
     match args.name.as_deref().unwrap_or_default() {
         "correction" => bench_correction::bench(args.particles, ledger),
+        "dem" if !args.sizes.is_empty() => bench_dem::sizes(&args.sizes, args.steps, ledger),
         "dem" => bench_dem::bench(particles(bench_dem::GRAINS), args.steps, ledger),
         "flip" => bench_flip::bench(particles(bench_flip::PARTICLES), ledger),
         "sph" => bench_sph::bench(particles(100_000), args.steps, ledger),

@@ -29,6 +29,9 @@ const YOUNG: f64 = 1e7;
 const STEP: f64 = 2e-5;
 /// Time [s] before the clock starts: the grains have fallen together and settle.
 const WARM_UP: f64 = 0.12;
+/// Grains above each other where only their number differs, and how long such a layer falls together [s].
+const DEPTH: f32 = 10.0;
+const LAYER_WARM_UP: f64 = 0.08;
 
 /// What was measured.
 struct Figures {
@@ -47,28 +50,42 @@ struct Figures {
 /// Runs `bench dem`.
 pub fn bench(grains: u64, steps: u32, ledger: &Ledger) -> Result<(), Failure> {
     let before = peak_memory().unwrap_or(0.0);
-    settling("dem, a fifth", "ball", (grains / 5).max(1000), steps)?.tell(None, ledger);
-    settling(
-        "dem, tetrahedra",
-        "tetrahedron",
-        (grains / 4).max(1000),
-        steps,
-    )?
-    .tell(None, ledger);
-    let headline = settling("dem", "ball", grains, steps)?;
+    let cube = |name, shape, grains: u64| {
+        let wide = (grains as f32).cbrt().round();
+        let high = (grains as f32 / (wide * wide)).round();
+        settling(name, model(shape, wide, high), (WARM_UP, steps))
+    };
+    cube("dem, a fifth", "ball", (grains / 5).max(1000))?.tell(None, ledger);
+    cube("dem, tetrahedra", "tetrahedron", (grains / 4).max(1000))?.tell(None, ledger);
+    let headline = cube("dem", "ball", grains)?;
     let memory = (peak_memory().unwrap_or(0.0) - before) / headline.grains as f64;
     headline.tell(Some(memory), ledger);
     Ok(())
 }
 
-fn settling(name: &'static str, shape: &str, grains: u64, steps: u32) -> Result<Figures, Failure> {
-    let model = model(shape, grains);
+/// Runs `bench dem --sizes`.
+pub fn sizes(sizes: &[u64], steps: u32, ledger: &Ledger) -> Result<(), Failure> {
+    sizes.iter().try_for_each(|grains| {
+        let wide = (*grains as f32 / DEPTH).sqrt().round().max(1.0);
+        let mut layer = model("ball", wide, DEPTH);
+        // It has less far to fall together than a cube, and should be at rest as soon.
+        layer.fills[0].velocity *= 0.2;
+        settling("dem, a layer", layer, (LAYER_WARM_UP, steps))?.tell(None, ledger);
+        Ok(())
+    })
+}
+
+fn settling(
+    name: &'static str,
+    model: Model,
+    (warm_up, steps): (f64, u32),
+) -> Result<Figures, Failure> {
     let settings = DemSettings {
         contact: Contact::HertzMindlin(Stiffness::Young(YOUNG)),
     };
     let mut solver = Dem::new(&model, settings);
     let mut state = start(&model, FPS, solver.columns()).map_err(Failure::input)?;
-    while state.clock.time() < WARM_UP {
+    while state.clock.time() < warm_up {
         take_step(&mut solver, &model, &mut state)?;
     }
     let (began, worked) = (Instant::now(), processor_time());
@@ -111,8 +128,8 @@ fn take_step(
     }))
 }
 
-/// A cube of grains on the floor of a box as wide as it.
-fn model(shape: &str, grains: u64) -> Model {
+/// Grains so many `wide` both ways and so many `high` on the floor of a box as wide.
+fn model(shape: &str, wide: f32, high: f32) -> Model {
     let shape = NAMED.iter().find(|(name, _)| *name == shape);
     let grain = Grain {
         shape: shape.map_or(NAMED[0].1.clone(), |(_, shape)| shape.clone()),
@@ -120,8 +137,6 @@ fn model(shape: &str, grains: u64) -> Model {
     };
     let spacing = 1.02 * SIZE as f32;
     // Grains lie at the middles of cubes, counted from the origin.
-    let wide = (grains as f32).cbrt().round();
-    let high = (grains as f32 / (wide * wide)).round();
     let size = spacing * Vec3::new(wide, high, wide);
     let mut model = Model::empty();
     (model.resolution, model.spacing) = (SIZE as f32, spacing);
@@ -173,12 +188,13 @@ impl Figures {
         });
         ledger.tell(line, || {
             format!(
-                "{:24} {} grains  {} grain-steps/s  {} sphere-steps/s  {} contacts{memory}",
+                "{:24} {} grains  {} grain-steps/s  {} sphere-steps/s  {} contacts  {:.0} ns of a processor a grain and step{memory}",
                 self.name,
                 grouped(self.grains as f64),
                 grouped(rate),
                 grouped(balls),
-                grouped(self.contacts)
+                grouped(self.contacts),
+                1e9 * self.work / (self.grains as f64 * f64::from(self.steps))
             )
         });
     }

@@ -2,7 +2,7 @@
 
 use super::say::{out, talk};
 use super::{Failure, start_threads};
-use crate::validate::{Grains, poured_slope};
+use crate::validate::{Grains, WAYS, Way};
 use barchan_out::plot::{Mark, Plot, Series};
 use barchan_sim::atomic;
 use barchan_sim::grain::NAMED;
@@ -21,7 +21,13 @@ pub struct CalibrateArgs {
     /// Coefficient of rolling resistance to try them with
     #[arg(long, default_value_t = 0.0, requires = "friction", value_parser = coefficient)]
     rolling: f64,
-    /// Grains from the middle of a pile to its foot
+    /// How the angle is measured: a slab or a cone poured, a bed drained, a layer tilted
+    #[arg(long, value_name = "WAY", default_value = "slab", value_parser = way)]
+    by: &'static Way,
+    /// Rate of pouring over the usual one
+    #[arg(long, default_value_t = 1.0, value_parser = rate)]
+    rate: f64,
+    /// Grains from the middle of a pile to its foot, or along the bed
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(8..=400))]
     across: u32,
     /// Piles to take the mean of
@@ -38,19 +44,17 @@ pub struct CalibrateArgs {
     threads: Option<u16>,
 }
 
-/// As much is poured as a pile of this slope has [deg]: steeper ones end nearer, others further.
-const EXPECTED: f64 = 30.0;
 /// Friction and rolling resistance along which the table of balls goes: what does not resist rolling runs off like water.
 const BALLS: [(f64, f64); 9] = [
+    (0.08, 0.01),
+    (0.12, 0.025),
     (0.2, 0.05),
     (0.3, 0.1),
-    (0.4, 0.15),
-    (0.5, 0.25),
-    (0.6, 0.4),
-    (0.8, 0.6),
+    (0.4, 0.2),
+    (0.54, 0.3),
+    (0.76, 0.56),
     (1.0, 1.0),
     (1.2, 2.0),
-    (1.5, 4.0),
 ];
 /// The same for composites, which hold each other by their form: only what friction cannot hold, rolling resistance must.
 const COMPOSITES: [(f64, f64); 8] = [
@@ -69,6 +73,20 @@ fn coefficient(text: &str) -> Result<f64, String> {
         Ok(number) if (0.0..=100.0).contains(&number) => Ok(number),
         _ => Err("a coefficient is a number from 0 to 100".into()),
     }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if (0.01..=10.0).contains(&number) => Ok(number),
+        _ => Err("a rate is a number from 0.01 to 10".into()),
+    }
+}
+
+fn way(text: &str) -> Result<&'static Way, String> {
+    let names: Vec<&str> = WAYS.iter().map(|way| way.name).collect();
+    WAYS.iter()
+        .find(|way| way.name == text)
+        .ok_or_else(|| format!("possible: {}", names.join(", ")))
 }
 
 /// Runs `calibrate`.
@@ -146,9 +164,9 @@ impl Row {
             friction,
             rolling,
         };
-        let pile = (EXPECTED, f64::from(args.across));
+        let pile = (f64::from(args.across), args.rate);
         let angles = (1..=args.seeds)
-            .map(|seed| poured_slope(grains, pile, seed).map_err(Failure::Run))
+            .map(|seed| args.by.angle(grains, pile, seed).map_err(Failure::Run))
             .collect::<Result<Vec<f64>, Failure>>()?;
         Ok(Self::of((friction, rolling), &angles))
     }
@@ -198,7 +216,7 @@ fn table(name: &str, rows: &[Row]) -> String {
     format!(
         "[{name}]\nfriction = {}\nrolling  = {}\nangle    = {}\n",
         list(|row| row.friction, 2),
-        list(|row| row.rolling, 2),
+        list(|row| row.rolling, 3),
         list(|row| row.angle, 1)
     )
 }

@@ -2,6 +2,7 @@
 //! measured; [`table`] is the list of them.
 
 mod cases;
+mod grains;
 mod lab;
 mod method;
 mod packed;
@@ -12,7 +13,7 @@ mod scene_text;
 mod table;
 mod trial;
 
-pub use cases::pile::{Grains, poured_slope};
+pub use grains::{Grains, WAYS, Way};
 pub use method::{METHODS, Method, method};
 pub use record::Record;
 pub use report::page;

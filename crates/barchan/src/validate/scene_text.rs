@@ -18,6 +18,7 @@ pub struct SceneText {
     top: String,
     solver: String,
     tables: String,
+    grain: String,
 }
 
 impl SceneText {
@@ -34,6 +35,7 @@ impl SceneText {
             top,
             solver,
             tables: String::new(),
+            grain: trial.grain.clone(),
         }
     }
 
@@ -44,8 +46,9 @@ impl SceneText {
 
     /// Sand of `angle` [deg] with `cohesion` [Pa].
     pub fn cohesive_sand(self, angle: f64, cohesion: f64) -> Self {
+        let grain = self.grain.clone();
         self.table(&format!(
-            "[materials.m]\npreset = \"dry-sand\"\nfriction_angle = {angle}\ncohesion = {cohesion}"
+            "[materials.m]\npreset = \"dry-sand\"\nfriction_angle = {angle}\ncohesion = {cohesion}\n{grain}"
         ))
     }
 

@@ -29,6 +29,10 @@ pub struct Trial {
     pub setting: Setting,
     /// By which method.
     pub method: &'static Method,
+    /// Table of its single grains, in place of what the material's angle asks for; empty for that.
+    pub grain: String,
+    /// Seed of everything random, the first where there are several.
+    pub seed: u32,
 }
 
 /// When a figure is right.

@@ -1,16 +1,15 @@
 //! Sand poured slowly from just above its own tip until it stands: the slope is the friction angle. And the pile left alone.
 
 use super::super::lab::{G, Lab};
-use super::super::method::method;
 use super::super::profile::Profile;
 use super::super::scene_text::{MIRROR, ROUGH, SceneText};
-use super::super::table::form;
-use super::super::trial::{Check, Curve, Outcome, Setting, Trial, Trouble};
+use super::super::trial::{Check, Curve, Outcome, Trial, Trouble};
 use super::finding;
 use barchan_base::Pose;
 use barchan_base::shape::Shape;
 use barchan_out::cache::{Frame, FrameMeta};
 use barchan_out::stats::fit_pile;
+use barchan_sim::scene::Method;
 use barchan_sim::state::Particles;
 use glam::{Quat, Vec3};
 
@@ -20,8 +19,12 @@ const RADIUS: f64 = 0.24;
 const THICK: f64 = 8.0;
 /// Flux through a line across the flank half-way down, over √g d^1.5: a layer of d at the speed of a fall through d/2.
 const FLUX: f64 = 2.0;
+/// The same of single grains: with four times as much, piles of them are up to nine degrees flatter.
+const FLUX_OF_GRAINS: f64 = 0.25;
 /// Half the width of the stream, in spacings.
 const NOZZLE: f64 = 3.0;
+/// Single grains in a stream, over those that a lattice has in its place: more of them would not get out of each other's way.
+const STREAM: f64 = 1.0 / 3.0;
 /// From the tip to where grains appear, in spacings.
 const DROP: f64 = 3.0;
 /// Time to come to rest once all is poured [s].
@@ -37,8 +40,8 @@ struct Pour {
 }
 
 impl Pour {
-    /// Sand of the trial's angle; `grain` is the table of its grains, or nothing.
-    fn new(trial: &Trial, seed: u32, grain: &str) -> Result<Self, Trouble> {
+    /// Sand of the trial's angle.
+    fn new(trial: &Trial, seed: u32) -> Result<Self, Trouble> {
         let setting = &trial.setting;
         let is_cone = setting.form == "cone";
         let spacing = RADIUS / setting.across;
@@ -56,7 +59,6 @@ impl Pour {
         let text = SceneText::new(trial, spacing)
             .seed(seed)
             .sand(setting.angle)
-            .table(grain)
             .ground(ROUGH);
         let text = if is_cone {
             text.quarter()
@@ -69,12 +71,33 @@ impl Pour {
             "[[emit]]\nmaterial = \"m\"\nshape = {{ sphere = {{ radius = 1 }} }}\nrate = {rate}\nuntil = {end}\nvelocity = [0, {}, 0]",
             -speed
         ));
-        Ok(Self {
+        let mut pour = Self {
             lab: Lab::new(trial, &text)?,
             spacing,
             is_cone,
             end,
-        })
+        };
+        if let Method::Dem = pour.lab.scene.method {
+            pour.thin(setting.rate);
+        }
+        Ok(pour)
+    }
+
+    /// Thins the stream of single grains. Of a denser one not all could leave the mouth, and those that wait there would be counted
+    /// as if they lay; a faster one wears the pile down.
+    fn thin(&mut self, rate: f64) {
+        let area = NOZZLE * self.depth() * self.spacing * self.spacing;
+        let most = STREAM * rate * area * (G * self.spacing).sqrt() / self.spacing.powi(3);
+        let emitter = &mut self.lab.scene.model.emitters[0];
+        let part = (most / emitter.rate).min(FLUX_OF_GRAINS / FLUX);
+        self.end /= part;
+        emitter.rate *= part;
+        emitter.active.until = self.end;
+    }
+
+    /// Depth of the stream, in spacings.
+    fn depth(&self) -> f64 {
+        if self.is_cone { NOZZLE } else { THICK }
     }
 
     /// Height of the tip [m]: of what is near the axis and does not fall.
@@ -92,8 +115,7 @@ impl Pour {
     /// Keeps the place where grains appear above the tip.
     fn follow(&mut self) {
         let (d, tip) = (self.spacing, self.tip());
-        let depth = if self.is_cone { NOZZLE } else { THICK };
-        let size = Vec3::new((NOZZLE * d) as f32, d as f32, (depth * d) as f32);
+        let size = Vec3::new((NOZZLE * d) as f32, d as f32, (self.depth() * d) as f32);
         let bottom = Vec3::Y * (tip + DROP * d) as f32;
         let pose = Pose::new(bottom + 0.5 * size, Quat::IDENTITY);
         self.lab.scene.model.emitters[0].shape =
@@ -148,55 +170,17 @@ impl Pour {
     }
 }
 
-/// Single grains that are tried.
-#[derive(Clone, Copy, Debug)]
-pub struct Grains<'a> {
-    /// Name of their shape.
-    pub shape: &'a str,
-    /// Coefficient of friction where they touch.
-    pub friction: f64,
-    /// Coefficient of rolling resistance.
-    pub rolling: f64,
-}
-
-/// Slope [deg] of a slab poured of `grains`, as the case measures it, `across` of them to the foot of a pile of `angle` [deg].
-pub fn poured_slope(
-    grains: Grains<'_>,
-    (angle, across): (f64, f64),
-    seed: u32,
-) -> Result<f64, Trouble> {
-    let trial = Trial {
-        setting: Setting {
-            angle,
-            across,
-            ..form("slab")
-        },
-        method: method("dem").ok_or("there is no method of single grains")?,
-    };
-    let Grains {
-        shape,
-        friction,
-        rolling,
-    } = grains;
-    let grain = format!(
-        "[materials.m.grain]\nshape = \"{shape}\"\nfriction = {friction}\nrolling_friction = {rolling}"
-    );
-    let mut pour = Pour::new(&trial, seed, &grain)?;
-    pour.finish()?;
-    Ok(pour.slope())
-}
-
 /// The slope of piles: the mean of the seeds.
 pub fn pile(trial: &Trial) -> Result<Outcome, Trouble> {
     let setting = &trial.setting;
     let mut outcome = Outcome::default();
     let mut sum = 0.0;
-    for seed in 1..=setting.seeds {
-        let mut pour = Pour::new(trial, seed, "")?;
+    for seed in trial.seed..trial.seed + setting.seeds {
+        let mut pour = Pour::new(trial, seed)?;
         pour.finish()?;
         sum += pour.slope();
         outcome.particles = outcome.particles.max(pour.lab.most);
-        if seed == 1 {
+        if seed == trial.seed {
             outcome.curves = profile_curves(trial, &pour);
         }
     }
@@ -230,7 +214,7 @@ fn profile_curves(trial: &Trial, pour: &Pour) -> Vec<Curve> {
 
 /// A finished pile is watched for 10 s.
 pub fn rest(trial: &Trial) -> Result<Outcome, Trouble> {
-    let mut pour = Pour::new(trial, 1, "")?;
+    let mut pour = Pour::new(trial, trial.seed)?;
     pour.finish()?;
     let watch = 10.0 * trial.setting.patience;
     let begin = pour.lab.time();

@@ -38,12 +38,16 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
     let setting = &trial.setting;
     let (d, n) = (LENGTH / setting.across, setting.across);
     let size = [LENGTH, 0.25 * n * d, 8.0 * d];
-    let begin = (setting.angle - TILT_BELOW).max(0.0);
+    // The ratio is how far around the angle is looked, over the usual.
+    let begin = (setting.angle - TILT_BELOW * setting.ratio).max(0.0);
+    let last = setting.angle + TILT_ABOVE * setting.ratio;
     let turns_box = setting.form == "box";
     let askew = f64::from(setting.form == "askew") * ASKEW;
-    let text = SceneText::new(trial, d).seed(1).sand(setting.angle);
+    let text = SceneText::new(trial, d)
+        .seed(trial.seed)
+        .sand(setting.angle);
     let text = match setting.form {
-        "box" => turned_box(text, size, askew, &turning(setting.angle)),
+        "box" => turned_box(text, size, askew, &turning(last)),
         "askew" => turned_box(text, size, askew, ""),
         _ => fixed_box(text, size),
     };
@@ -52,16 +56,13 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
         .gravity(inclined(from - askew))
         .fill(&turned(&block([0.0; 3], size), askew));
     let mut lab = Lab::new(trial, &text)?;
-    let upper = lab.places(|place| {
-        let place = DQuat::from_rotation_z(askew.to_radians()) * place.as_dvec3();
-        place.y > 0.6 * size[1] && (0.3..0.7).contains(&(place.x / size[0]))
-    });
+    let upper = upper_middle(&lab, size, askew);
     let mut found = f64::NAN;
     let mut flowing = None;
     let mut points = Vec::new();
     loop {
         let angle = from + (TILT_RATE * (lab.time() - SETTLE)).max(0.0);
-        if angle > setting.angle + TILT_ABOVE {
+        if angle > last {
             break;
         }
         if !turns_box {
@@ -72,11 +73,8 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
         let speed = speed_in_box(&lab, &upper, turning) / (G * d).sqrt();
         points.push([angle, speed]);
         // A jolt is no flow: it must go on.
-        flowing = if lab.time() > SETTLE && speed > FLOWS {
-            flowing.or(Some((angle, lab.time())))
-        } else {
-            None
-        };
+        let flows = lab.time() > SETTLE && speed > FLOWS;
+        flowing = flows.then(|| flowing.unwrap_or((angle, lab.time())));
         if let Some((angle, since)) = flowing
             && lab.time() - since > FLOWS_ON
         {
@@ -101,6 +99,14 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
     })
 }
 
+/// The upper 40 % in the middle of a layer of this size [m] that lies `askew` [deg].
+fn upper_middle(lab: &Lab, [length, depth, _]: [f64; 3], askew: f64) -> BTreeMap<u64, Vec3> {
+    lab.places(|place| {
+        let place = DQuat::from_rotation_z(askew.to_radians()) * place.as_dvec3();
+        place.y > 0.6 * depth && (0.3..0.7).contains(&(place.x / length))
+    })
+}
+
 /// Mean velocity [m/s] of particles, as seen by who turns with the box, clockwise by so much a second.
 fn speed_in_box(lab: &Lab, which: &BTreeMap<u64, Vec3>, turning: f64) -> f64 {
     let particles = &lab.state.particles;
@@ -120,10 +126,9 @@ fn fixed_box(text: SceneText, [x, y, z]: [f64; 3]) -> SceneText {
         .body(&block([x, -0.1, -high], [x + 0.1, y, high]), MIRROR)
 }
 
-/// What turns a box about the edge at the origin, from level to beyond `angle` [deg].
-fn turning(angle: f64) -> String {
-    let end = SETTLE + (angle + TILT_ABOVE) / TILT_RATE;
-    let turn = -(angle + TILT_ABOVE);
+/// What turns a box about the edge at the origin, from level to `last` [deg].
+fn turning(last: f64) -> String {
+    let (end, turn) = (SETTLE + last / TILT_RATE, -last);
     format!(
         "interpolation = \"linear\"\nkeyframes = [{{ time = 0 }}, {{ time = {SETTLE} }}, {{ time = {end}, rotate = [0, 0, {turn}] }}]"
     )
@@ -164,7 +169,7 @@ pub fn slide(trial: &Trial) -> Result<Outcome, Trouble> {
     // So long that what its ends do cannot be felt in the middle: half as long, it goes 6 % faster.
     let size = [3.0 * LENGTH, 0.2 * LENGTH, 6.0 * d];
     let text = SceneText::new(trial, d)
-        .seed(1)
+        .seed(trial.seed)
         .sand(setting.angle)
         .gravity(inclined(incline))
         .ground(ROUGH)
@@ -220,7 +225,7 @@ pub fn wedge(trial: &Trial) -> Result<Outcome, Trouble> {
     let base = 0.8 * LENGTH;
     let size = [LENGTH, base * fall, 8.0 * d];
     let text = SceneText::new(trial, d)
-        .seed(1)
+        .seed(trial.seed)
         .sand(setting.angle)
         .ground(ROUGH)
         .slice(size[2])
@@ -254,7 +259,7 @@ pub fn drain(trial: &Trial) -> Result<Outcome, Trouble> {
     let height = 1.15 * LENGTH * setting.angle.to_radians().tan();
     let far = 0.3;
     let text = SceneText::new(trial, d)
-        .seed(1)
+        .seed(trial.seed)
         .sand(setting.angle)
         .slice(8.0 * d)
         .wall([1.0, 0.0, 0.0], [0.0; 3], MIRROR)
