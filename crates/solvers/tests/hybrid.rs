@@ -4,7 +4,11 @@
 mod common;
 
 use barchan_base::column::Column;
+use barchan_sim::clock::Step;
+use barchan_sim::coupling::{Coupling, Impulse, coupling};
+use barchan_sim::model::Model;
 use barchan_sim::scene::Scene;
+use barchan_sim::solids::Solids;
 use barchan_sim::state::State;
 use barchan_solvers::hybrid::{GAS, LIQUID, SOLID};
 use common::{Lab, block, walls};
@@ -384,4 +388,114 @@ fn the_same_bytes_on_any_number_of_threads_and_after_a_resume() {
     let one = run(1, 1000);
     assert!(one == run(3, 1000), "threads");
     assert!(one == run(2, 7), "resumed");
+}
+
+/// A coupling that notes what each body took.
+struct Scales {
+    inner: Box<dyn Coupling>,
+    taken: Vec<DVec3>,
+}
+
+impl Scales {
+    fn new(lab: &Lab) -> Self {
+        Self {
+            inner: coupling(&lab.scene.model),
+            taken: vec![DVec3::ZERO; lab.scene.model.bodies.len()],
+        }
+    }
+
+    /// The force [N] on a body in the mean over some frames.
+    fn weigh(&mut self, lab: &mut Lab, body: usize, frames: u32) -> DVec3 {
+        self.taken.fill(DVec3::ZERO);
+        let begin = lab.state.clock.time();
+        lab.coupled(lab.state.clock.frame + frames, self);
+        self.taken[body] / (lab.state.clock.time() - begin)
+    }
+}
+
+impl Coupling for Scales {
+    fn place_solids(&mut self, model: &Model, solids: &mut Solids, step: &Step) {
+        self.inner.place_solids(model, solids, step);
+    }
+    fn return_impulses(&mut self, model: &Model, solids: &mut Solids, impulses: &[Impulse]) {
+        for impulse in impulses {
+            self.taken[impulse.body] += impulse.linear;
+        }
+        self.inner.return_impulses(model, solids, impulses);
+    }
+    fn show(&self, model: &Model, solids: &mut Solids) {
+        self.inner.show(model, solids);
+    }
+    fn save(&self) -> Vec<u8> {
+        self.inner.save()
+    }
+    fn restore(&mut self, saved: &[u8]) -> bool {
+        self.inner.restore(saved)
+    }
+}
+
+#[test]
+fn what_is_solid_weighs_on_the_floor_and_leans_on_the_walls() {
+    let mut lab = Lab::new(scene(HYBRID, 200, &bed(0.08)));
+    let mut scales = Scales::new(&lab);
+    let weight = 9.81 * lab.mass();
+    scales.weigh(&mut lab, 0, 20);
+    assert_eq!(lab.count(SOLID), 0);
+    let flowing = -scales.weigh(&mut lab, 0, 5).y;
+    assert!((flowing / weight - 1.0).abs() < 0.05, "{flowing} N for {weight} N");
+    scales.weigh(&mut lab, 0, 60);
+    assert_eq!(lab.count(SOLID), lab.state.particles.len());
+    let solid = -scales.weigh(&mut lab, 0, 10).y;
+    assert!((solid / weight - 1.0).abs() < 0.02, "{solid} N for {weight} N");
+    let [left, right] = [scales.taken[1].x, scales.taken[2].x];
+    assert!(left < -0.1 * weight * 0.1, "{left} N s on the wall");
+    assert!((left / right + 1.0).abs() < 0.1, "{left} and {right} N s on the walls");
+    // A new solver that goes on from the state feels the same.
+    lab.solver = barchan_solvers::solver(&lab.scene);
+    let resumed = -scales.weigh(&mut lab, 0, 10).y;
+    assert!((resumed / solid - 1.0).abs() < 1e-12, "{resumed} N for {solid} N");
+}
+
+#[test]
+fn what_comes_to_lie_on_the_solid_weighs_on_the_floor_as_well() {
+    let rain = "[[emit]]\nmaterial = \"m\"\nshape = { box = { size = [0.12, 0.02, 0.06], at = [0.06, 0.16, 0.03] } }\nrate = 0.0009\nfrom = 0.6\nuntil = 1.2\n";
+    let mut lab = Lab::new(scene(HYBRID, 260, &(bed(0.06) + rain)));
+    let mut scales = Scales::new(&lab);
+    scales.weigh(&mut lab, 0, 59);
+    assert_eq!(lab.count(SOLID), lab.state.particles.len());
+    let before = lab.mass();
+    scales.weigh(&mut lab, 0, 180);
+    assert_eq!(lab.count(SOLID), lab.state.particles.len(), "all of it rests");
+    assert!(lab.mass() > 1.6 * before, "{} on {before} kg", lab.mass());
+    let weight = 9.81 * lab.mass();
+    let found = -scales.weigh(&mut lab, 0, 10).y;
+    assert!((found / weight - 1.0).abs() < 0.05, "{found} N for {weight} N");
+}
+
+/// A tray on four ropes carries a block whose upper part turns solid: the ropes hold as much as before.
+#[test]
+fn a_hanging_tray_keeps_its_load_while_what_is_on_it_freezes() {
+    let mut text = String::from(
+        "[materials.m]\npreset = \"wet-sand\"\n[[fill]]\nmaterial = \"m\"\nshape = { box = { size = [0.08, 0.12, 0.08], at = [0, 0.06, 0] } }\n[[body]]\nname = \"tray\"\nmotion = \"dynamic\"\ndensity = 3000\nshape = { box = { size = [0.14, 0.02, 0.14], at = [0, -0.01, 0] } }\nfriction = 0.8\n",
+    );
+    for (x, z) in [(-0.06, -0.06), (-0.06, 0.06), (0.06, -0.06), (0.06, 0.06)] {
+        text += &format!(
+            "[[joint]]\nkind = \"rope\"\nbody = \"tray\"\nat = [{x}, 0.0, {z}]\nto_at = [{x}, 0.3, {z}]\n"
+        );
+    }
+    let mut lab = Lab::new(scene("\"hybrid\"\nreach = 1", 200, &text));
+    let mut scales = Scales::new(&lab);
+    let weight = 9.81 * lab.mass();
+    scales.weigh(&mut lab, 0, 25);
+    let (mut most, mut height) = (0, None);
+    for _ in 0..30 {
+        let force = -scales.weigh(&mut lab, 0, 5).y;
+        assert!((force / weight - 1.0).abs() < 0.1, "{force} N for {weight} N");
+        let now = lab.state.solids.places()[0].center[1];
+        let first = *height.get_or_insert(now);
+        assert!((now - first).abs() < 1e-3, "the tray went from {first} to {now} m");
+        most = most.max(lab.count(SOLID));
+    }
+    let all = lab.state.particles.len();
+    assert!(2 * most > all, "{most} of {all} were solid");
 }
