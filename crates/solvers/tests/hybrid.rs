@@ -442,18 +442,30 @@ fn what_is_solid_weighs_on_the_floor_and_leans_on_the_walls() {
     scales.weigh(&mut lab, 0, 20);
     assert_eq!(lab.count(SOLID), 0);
     let flowing = -scales.weigh(&mut lab, 0, 5).y;
-    assert!((flowing / weight - 1.0).abs() < 0.05, "{flowing} N for {weight} N");
+    assert!(
+        (flowing / weight - 1.0).abs() < 0.05,
+        "{flowing} N for {weight} N"
+    );
     scales.weigh(&mut lab, 0, 60);
     assert_eq!(lab.count(SOLID), lab.state.particles.len());
     let solid = -scales.weigh(&mut lab, 0, 10).y;
-    assert!((solid / weight - 1.0).abs() < 0.02, "{solid} N for {weight} N");
+    assert!(
+        (solid / weight - 1.0).abs() < 0.02,
+        "{solid} N for {weight} N"
+    );
     let [left, right] = [scales.taken[1].x, scales.taken[2].x];
     assert!(left < -0.1 * weight * 0.1, "{left} N s on the wall");
-    assert!((left / right + 1.0).abs() < 0.1, "{left} and {right} N s on the walls");
+    assert!(
+        (left / right + 1.0).abs() < 0.1,
+        "{left} and {right} N s on the walls"
+    );
     // A new solver that goes on from the state feels the same.
     lab.solver = barchan_solvers::solver(&lab.scene);
     let resumed = -scales.weigh(&mut lab, 0, 10).y;
-    assert!((resumed / solid - 1.0).abs() < 1e-12, "{resumed} N for {solid} N");
+    assert!(
+        (resumed / solid - 1.0).abs() < 1e-12,
+        "{resumed} N for {solid} N"
+    );
 }
 
 #[test]
@@ -465,20 +477,24 @@ fn what_comes_to_lie_on_the_solid_weighs_on_the_floor_as_well() {
     assert_eq!(lab.count(SOLID), lab.state.particles.len());
     let before = lab.mass();
     scales.weigh(&mut lab, 0, 180);
-    assert_eq!(lab.count(SOLID), lab.state.particles.len(), "all of it rests");
+    let solid = lab.count(SOLID) as f64 / lab.state.particles.len() as f64;
+    assert!(solid > 0.7, "{solid} of it is solid");
     assert!(lab.mass() > 1.6 * before, "{} on {before} kg", lab.mass());
     let weight = 9.81 * lab.mass();
     let found = -scales.weigh(&mut lab, 0, 10).y;
-    assert!((found / weight - 1.0).abs() < 0.05, "{found} N for {weight} N");
+    assert!(
+        (found / weight - 1.0).abs() < 0.05,
+        "{found} N for {weight} N"
+    );
 }
 
-/// A tray on four ropes carries a block whose upper part turns solid: the ropes hold as much as before.
+/// A tray on four ropes is the floor of a bed whose upper part turns solid: the ropes hold as much as before.
 #[test]
 fn a_hanging_tray_keeps_its_load_while_what_is_on_it_freezes() {
-    let mut text = String::from(
-        "[materials.m]\npreset = \"wet-sand\"\n[[fill]]\nmaterial = \"m\"\nshape = { box = { size = [0.08, 0.12, 0.08], at = [0, 0.06, 0] } }\n[[body]]\nname = \"tray\"\nmotion = \"dynamic\"\ndensity = 3000\nshape = { box = { size = [0.14, 0.02, 0.14], at = [0, -0.01, 0] } }\nfriction = 0.8\n",
-    );
-    for (x, z) in [(-0.06, -0.06), (-0.06, 0.06), (0.06, -0.06), (0.06, 0.06)] {
+    // Narrower than the walls by less than sand finds a way through.
+    let tray = "[[body]]\nname = \"tray\"\nmotion = \"dynamic\"\ndensity = 3000\nfriction = 0.8\nshape = { box = { size = [0.1194, 0.02, 0.0594], at = [0.06, -0.01, 0.03] } }\n";
+    let mut text = sand([0.12, 0.1, 0.06]) + tray + &walls(0.12, 0.06);
+    for (x, z) in [(0.01, 0.01), (0.01, 0.05), (0.11, 0.01), (0.11, 0.05)] {
         text += &format!(
             "[[joint]]\nkind = \"rope\"\nbody = \"tray\"\nat = [{x}, 0.0, {z}]\nto_at = [{x}, 0.3, {z}]\n"
         );
@@ -488,13 +504,18 @@ fn a_hanging_tray_keeps_its_load_while_what_is_on_it_freezes() {
     let weight = 9.81 * lab.mass();
     scales.weigh(&mut lab, 0, 25);
     let (mut most, mut height) = (0, None);
-    for _ in 0..30 {
+    for _ in 0..20 {
         let force = -scales.weigh(&mut lab, 0, 5).y;
-        assert!((force / weight - 1.0).abs() < 0.1, "{force} N for {weight} N");
+        let solid = lab.count(SOLID);
+        let off = (force / weight - 1.0).abs();
+        assert!(off < 0.05, "{force} N for {weight} N, {solid} are solid");
         let now = lab.state.solids.places()[0].center[1];
         let first = *height.get_or_insert(now);
-        assert!((now - first).abs() < 1e-3, "the tray went from {first} to {now} m");
-        most = most.max(lab.count(SOLID));
+        assert!(
+            (now - first).abs() < 1e-3,
+            "the tray went from {first} to {now} m"
+        );
+        most = most.max(solid);
     }
     let all = lab.state.particles.len();
     assert!(2 * most > all, "{most} of {all} were solid");

@@ -175,14 +175,16 @@ impl Change<'_> {
         }
     }
 
-    /// How much the pressure of a liquid cell and of a solid one beside it differ beyond their own weight, over the greater.
+    /// How much the pressure of a liquid cell and of a solid one beside it differ beyond their own weight, over the greater and
+    /// what cohesion bears.
     fn mismatch(&self, cells: &Cells, liquid: usize, solid: usize) -> f32 {
         let key = cells.grid.keys()[solid / CELLS];
         let under = self.frozen.pressure(key, solid % CELLS) * self.scale.pressure;
         let now = cells.pressure[liquid] / f32::from(cells.liquid[liquid]);
         let way = self.center(cells, solid) - self.center(cells, liquid);
         let weight = self.scale.density * self.model.gravity.dot(way);
-        (under - now - weight).abs() / (under.max(now) + 2.0 * self.scale.weight)
+        let borne = 2.0 * self.scale.weight + self.scale.cohesion;
+        (under - now - weight).abs() / (under.max(now) + borne)
     }
 
     fn center(&self, cells: &Cells, cell: usize) -> Vec3 {
