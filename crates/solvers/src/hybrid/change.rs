@@ -21,7 +21,7 @@ use barchan_sim::state::Particles;
 use glam::{IVec3, Vec3};
 
 /// A cell whose momentum is that of a full cell at this part of √(g Δx) moves.
-const MOVING: f32 = 0.02;
+const MOVING: f32 = 0.008;
 /// How far a moving cell is felt, in cells, and the parts of √(g Δx) above which it is felt one further each. Cells that feel more
 /// than `MARGIN` of it thaw.
 const FELT: u8 = 3;
