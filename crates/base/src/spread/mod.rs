@@ -99,10 +99,10 @@ impl Default for Settings {
             reach: f32::INFINITY,
             passes: 40,
             step: 1.0,
-            // More than 60 make no pass better, where passes follow each other: 900,000 points in nine clusters took as many.
+            // A pass carries points all the way, so what is not solved for is carried again: iterations are the cheaper part.
             tolerance: Tolerance {
-                relative: 1e-2,
-                max_iterations: 60,
+                relative: 3e-3,
+                max_iterations: 400,
             },
         }
     }

@@ -69,12 +69,13 @@ impl Course {
         self.x + (self.a + self.b * self.x) * growth
     }
 
-    /// When it reaches `end`, if it goes there.
+    /// When it leaves over its `end`, 0 or 1, if it does.
     fn reaches(&self, end: f64) -> Option<f64> {
         let (now, then) = (self.a + self.b * self.x, self.a + self.b * end);
         let way = end - self.x;
-        // It must be on its way there, and not stop before.
-        if now * way < 0.0 || now * then <= 0.0 {
+        // It must be on its way out, and not stop before. One that has just come in is at an end, too.
+        let outwards = 2.0 * end - 1.0;
+        if now * outwards <= 0.0 || then * outwards <= 0.0 {
             return None;
         }
         let part = self.b * way / now;
