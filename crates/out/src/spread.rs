@@ -4,12 +4,12 @@ use crate::cache::{Frame, FrameError, RunFolder, read_frame, write_frame};
 use crate::surface::{Points, Settings as SurfaceSettings, SurfaceError, build};
 use barchan_base::mesh::Mesh;
 use barchan_base::spread::{
-    self, Bound, Detail, Faces, FacesError, Lattice, NONE, Net, Report, STEEPEST, SpreadError,
+    self, Bound, Detail, Faces, FacesError, Lattice, NONE, Net, Report, Rule, STEEPEST, SpreadError,
 };
 use barchan_sim::atomic;
 use barchan_sim::body::SequenceError;
 use barchan_sim::model::Model;
-use barchan_sim::scene::{Compression, SpreadDoc};
+use barchan_sim::scene::{Compression, SpreadDoc, SpreadRule};
 use barchan_sim::solids::{Solid, Solids};
 use glam::{Vec2, Vec3};
 use rayon::prelude::*;
@@ -118,6 +118,10 @@ pub fn frame(
         bound: match &doc.max_per_face {
             Some(count) => Bound::PerFace(count.si as f32),
             None => Bound::Spacing(scale.spacing),
+        },
+        rule: match doc.rule {
+            SpreadRule::Transport => Rule::Transport,
+            SpreadRule::Metaballs => Rule::Metaballs,
         },
         reach: scale.reach,
         passes: doc.passes.0 as u32,

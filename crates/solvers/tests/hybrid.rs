@@ -4,7 +4,11 @@
 mod common;
 
 use barchan_base::column::Column;
+use barchan_sim::clock::Step;
+use barchan_sim::coupling::{Coupling, Impulse, coupling};
+use barchan_sim::model::Model;
 use barchan_sim::scene::Scene;
+use barchan_sim::solids::Solids;
 use barchan_sim::state::State;
 use barchan_solvers::hybrid::{GAS, LIQUID, SOLID};
 use common::{Lab, block, walls};
@@ -384,4 +388,152 @@ fn the_same_bytes_on_any_number_of_threads_and_after_a_resume() {
     let one = run(1, 1000);
     assert!(one == run(3, 1000), "threads");
     assert!(one == run(2, 7), "resumed");
+}
+
+/// A coupling that notes what each body took.
+struct Scales {
+    inner: Box<dyn Coupling>,
+    taken: Vec<DVec3>,
+}
+
+impl Scales {
+    fn new(lab: &Lab) -> Self {
+        Self {
+            inner: coupling(&lab.scene.model),
+            taken: vec![DVec3::ZERO; lab.scene.model.bodies.len()],
+        }
+    }
+
+    /// The force [N] on a body in the mean over some frames.
+    fn weigh(&mut self, lab: &mut Lab, body: usize, frames: u32) -> DVec3 {
+        self.taken.fill(DVec3::ZERO);
+        let begin = lab.state.clock.time();
+        lab.coupled(lab.state.clock.frame + frames, self);
+        self.taken[body] / (lab.state.clock.time() - begin)
+    }
+}
+
+impl Coupling for Scales {
+    fn place_solids(&mut self, model: &Model, solids: &mut Solids, step: &Step) {
+        self.inner.place_solids(model, solids, step);
+    }
+    fn return_impulses(&mut self, model: &Model, solids: &mut Solids, impulses: &[Impulse]) {
+        for impulse in impulses {
+            self.taken[impulse.body] += impulse.linear;
+        }
+        self.inner.return_impulses(model, solids, impulses);
+    }
+    fn show(&self, model: &Model, solids: &mut Solids) {
+        self.inner.show(model, solids);
+    }
+    fn save(&self) -> Vec<u8> {
+        self.inner.save()
+    }
+    fn restore(&mut self, saved: &[u8]) -> bool {
+        self.inner.restore(saved)
+    }
+}
+
+#[test]
+fn what_is_solid_weighs_on_the_floor_and_leans_on_the_walls() {
+    let mut lab = Lab::new(scene(HYBRID, 200, &bed(0.08)));
+    let mut scales = Scales::new(&lab);
+    let weight = 9.81 * lab.mass();
+    scales.weigh(&mut lab, 0, 20);
+    assert_eq!(lab.count(SOLID), 0);
+    let flowing = -scales.weigh(&mut lab, 0, 5).y;
+    assert!(
+        (flowing / weight - 1.0).abs() < 0.05,
+        "{flowing} N for {weight} N"
+    );
+    scales.weigh(&mut lab, 0, 60);
+    assert_eq!(lab.count(SOLID), lab.state.particles.len());
+    let solid = -scales.weigh(&mut lab, 0, 10).y;
+    assert!(
+        (solid / weight - 1.0).abs() < 0.02,
+        "{solid} N for {weight} N"
+    );
+    let [left, right] = [scales.taken[1].x, scales.taken[2].x];
+    assert!(left < -0.1 * weight * 0.1, "{left} N s on the wall");
+    assert!(
+        (left / right + 1.0).abs() < 0.1,
+        "{left} and {right} N s on the walls"
+    );
+    // A new solver that goes on from the state feels the same.
+    lab.solver = barchan_solvers::solver(&lab.scene);
+    let resumed = -scales.weigh(&mut lab, 0, 10).y;
+    assert!(
+        (resumed / solid - 1.0).abs() < 1e-12,
+        "{resumed} N for {solid} N"
+    );
+}
+
+/// Sand rains on a bed that is solid; the force on the floor once it is at rest, over its weight.
+fn borne_after_rain() -> f64 {
+    let rain = "[[emit]]\nmaterial = \"m\"\nshape = { box = { size = [0.12, 0.02, 0.06], at = [0.06, 0.16, 0.03] } }\nrate = 0.0009\nfrom = 0.6\nuntil = 1.2\n";
+    let mut lab = Lab::new(scene(HYBRID, 260, &(bed(0.06) + rain)));
+    let mut scales = Scales::new(&lab);
+    scales.weigh(&mut lab, 0, 59);
+    assert_eq!(lab.count(SOLID), lab.state.particles.len());
+    let before = lab.mass();
+    scales.weigh(&mut lab, 0, 180);
+    let solid = lab.count(SOLID) as f64 / lab.state.particles.len() as f64;
+    assert!(solid > 0.7, "{solid} of it is solid");
+    assert!(lab.mass() > 1.6 * before, "{} on {before} kg", lab.mass());
+    -scales.weigh(&mut lab, 0, 10).y / (9.81 * lab.mass())
+}
+
+/// To the quarter that docs/hybrid.md tells: a little of it creeps to the end.
+#[test]
+fn what_comes_to_lie_on_the_solid_weighs_on_the_floor_as_well() {
+    let borne = borne_after_rain();
+    assert!((borne - 1.0).abs() < 0.25, "{borne} of its weight");
+}
+
+#[test]
+#[ignore = "0.906 of the weight is found: what creeps keeps the rest from being solved anew"]
+fn what_comes_to_lie_on_the_solid_weighs_on_the_floor_within_a_twentieth() {
+    let borne = borne_after_rain();
+    assert!((borne - 1.0).abs() < 0.05, "{borne} of its weight");
+}
+
+/// A tray on four ropes is the floor of a bed whose upper part turns solid: the greatest change of what it bears, over that.
+fn change_of_load_on_a_tray() -> f64 {
+    // Narrower than the walls by less than sand finds a way through.
+    let tray = "[[body]]\nname = \"tray\"\nmotion = \"dynamic\"\ndensity = 3000\nfriction = 0.8\nshape = { box = { size = [0.1194, 0.02, 0.0594], at = [0.06, -0.01, 0.03] } }\n";
+    let mut text = sand([0.12, 0.1, 0.06]) + tray + &walls(0.12, 0.06);
+    for (x, z) in [(0.01, 0.01), (0.01, 0.05), (0.11, 0.01), (0.11, 0.05)] {
+        text += &format!(
+            "[[joint]]\nkind = \"rope\"\nbody = \"tray\"\nat = [{x}, 0.0, {z}]\nto_at = [{x}, 0.3, {z}]\n"
+        );
+    }
+    let mut lab = Lab::new(scene("\"hybrid\"\nreach = 1", 200, &text));
+    let mut scales = Scales::new(&lab);
+    scales.weigh(&mut lab, 0, 20);
+    // The walls bear their part of it, as the tray does not reach them.
+    let flowing = -scales.weigh(&mut lab, 0, 8).y;
+    assert_eq!(lab.count(SOLID), 0);
+    let (mut most, mut height, mut change) = (0, None, 0.0f64);
+    for _ in 0..20 {
+        let force = -scales.weigh(&mut lab, 0, 5).y;
+        let solid = lab.count(SOLID);
+        change = change.max((force / flowing - 1.0).abs());
+        let now = lab.state.solids.places()[0].center[1];
+        let first = *height.get_or_insert(now);
+        assert!(
+            (now - first).abs() < 1e-3,
+            "the tray went from {first} to {now} m"
+        );
+        most = most.max(solid);
+    }
+    let all = lab.state.particles.len();
+    assert!(2 * most > all, "{most} of {all} were solid");
+    change
+}
+
+#[test]
+#[ignore = "0.156 is found, from 8.6 N towards the 11.3 N of its weight: tray and walls share the load anew"]
+fn a_hanging_tray_keeps_its_load_while_what_is_on_it_freezes() {
+    let change = change_of_load_on_a_tray();
+    assert!(change < 0.05, "its load changed by {change}");
 }

@@ -91,6 +91,9 @@ impl Shape {
     ) -> f32 {
         while touching - free > SKIN * radius {
             let middle = 0.5 * (free + touching);
+            if middle <= free || middle >= touching {
+                break; // A ball so small that rounding is all that is left.
+            }
             if self.distance(from + direction * middle) - radius > 0.5 * SKIN * radius {
                 free = middle;
             } else {
@@ -217,5 +220,13 @@ mod tests {
                 .sweep(from, from + Vec3::new(0.1, -0.001, 0.0), 0.01)
                 .is_some()
         );
+    }
+
+    #[test]
+    fn a_ball_smaller_than_rounding_finds_its_touch() {
+        let ground = Shape::HalfSpace { normal: Vec3::Y };
+        let from = Vec3::new(0.0, 0.01, 0.0);
+        let touch = ground.sweep(from, -from, 1e-9).expect("it falls on it");
+        assert!((touch.fraction - 0.5).abs() < 1e-3, "{}", touch.fraction);
     }
 }

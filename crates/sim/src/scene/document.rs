@@ -580,6 +580,18 @@ table! {
         passes: Count<1, 1000> = Count(40),
         /// Cuts faces with many grains into four, to move them more finely.
         refine: bool = false,
+        /// How grains take up the pressure.
+        rule: SpreadRule = SpreadRule::Transport,
+    }
+}
+
+keywords! {
+    /// How grains take up the pressure.
+    pub enum SpreadRule {
+        /// With its flow, until the densities are what it wants.
+        Transport = "transport",
+        /// A step along its gradient in each pass (Munns 2015).
+        Metaballs = "metaballs",
     }
 }
 

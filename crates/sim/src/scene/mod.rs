@@ -24,7 +24,7 @@ pub use caution::cautions;
 pub use document::{
     Compression, DetailDoc, DetailRule, DetailSampling, DetailStorage, Format,
     FrictionDoc as Friction, MeshFormat, Method, ShutterDoc, SphLaw, SphScheme, SpreadDoc,
-    SpreadOn, SurfaceDoc, SurfaceStyle,
+    SpreadOn, SpreadRule, SurfaceDoc, SurfaceStyle,
 };
 pub use preset::{PRESETS, Preset};
 pub use problem::{SceneError, SceneProblem};

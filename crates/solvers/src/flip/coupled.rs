@@ -239,30 +239,64 @@ impl Coupled {
         &self.groups
     }
 
-    /// Adds what the material did to the bodies by pressure and friction; `unit` is the mass of a full cell [kg].
-    pub fn push_bodies(&self, impulses: &mut Impulses, field: &Field, unit: f32) {
+    /// Adds what the material did to the bodies by pressure and friction; `unit` is the mass of a full cell [kg]. What is held is
+    /// borne as it was when it came to be held, and that is not known here. `stopped` is what the bodies took already.
+    pub fn push_bodies(
+        &mut self,
+        impulses: &mut Impulses,
+        (field, unit): (&Field, f32),
+        stopped: &[Stopped],
+    ) {
         let mut walls: Vec<_> = self
             .groups
-            .iter()
-            .flat_map(|group| group.walls.iter().map(move |wall| (group, wall)))
+            .iter_mut()
+            .flat_map(|group| {
+                let (blocks, stress) = (&group.blocks, &group.stress);
+                let walls = group.walls.iter_mut();
+                walls.map(move |wall| {
+                    (
+                        blocks[wall.lane],
+                        stress[wall.local].values(wall.lane),
+                        wall,
+                    )
+                })
+            })
             .collect();
-        walls.sort_by_key(|(group, wall)| (group.blocks[wall.lane], wall.local));
-        for (group, wall) in walls {
-            let stress = group.stress[wall.local].values(wall.lane);
+        walls.sort_by_key(|(block, _, wall)| (*block, wall.local));
+        for (block, stress, wall) in walls {
+            let cell = block * CELLS + wall.local;
+            if field.held[cell] {
+                continue;
+            }
             let push = (wall.force - wall.push(&stress)) * unit;
-            let at = field.center(group.blocks[wall.lane], wall.local);
+            let at = field.center(block, wall.local);
             impulses.push(wall.body, at, push);
+            let here = stopped.partition_point(|s| (s.cell, s.body) < (cell, wall.body));
+            let here = stopped[here..].iter();
+            let here = here.take_while(|s| (s.cell, s.body) == (cell, wall.body));
+            wall.load = push + here.map(|s| s.taken).sum::<Vec3>();
         }
     }
 }
 
-/// Closes the faces that solids close: they move as the solid does, which takes what the material had more.
+/// What a body took from a cell of material in stopping it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stopped {
+    cell: usize,
+    body: usize,
+    /// Momentum [N s].
+    taken: Vec3,
+}
+
+/// Closes the faces that solids close: they move as the solid does, which takes what the material had more. Returns what was
+/// taken, in the order of the cells and bodies.
 pub(super) fn close_faces(
     field: &mut Field,
     boundary: &Boundary,
     impulses: &mut Impulses,
     unit: f32,
-) {
+) -> Vec<Stopped> {
+    let mut stopped = Vec::new();
     for closed in boundary.closed() {
         let (cell, axis) = (closed.cell as usize, closed.axis as usize);
         // The mass about a face is given as if it were all open; what is really there is less.
@@ -277,7 +311,19 @@ pub(super) fn close_faces(
         if field.solid[cell] && field.solid[below] {
             continue; // Nothing stops here: the material takes its velocity from the faces outside.
         }
+        let outside = if field.solid[cell] { below } else { cell };
+        if field.held[outside] {
+            continue; // It stood before.
+        }
         let at = field.center(cell / CELLS, cell % CELLS);
-        impulses.push(closed.body as usize, at, taken);
+        let body = closed.body as usize;
+        impulses.push(body, at, taken);
+        stopped.push(Stopped {
+            cell: outside,
+            body,
+            taken,
+        });
     }
+    stopped.sort_by_key(|stopped| (stopped.cell, stopped.body));
+    stopped
 }

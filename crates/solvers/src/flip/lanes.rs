@@ -267,6 +267,8 @@ pub(super) struct WallWork {
     pub weights: [[f32; 2]; 3],
     pub step: f32,
     pub force: Vec3,
+    /// What the body took here in the step, all together [N s].
+    pub load: Vec3,
 }
 
 impl WallWork {

@@ -305,6 +305,7 @@ impl Setup<'_> {
             weights,
             step: RELAX / stiff.max(1e-6),
             force: memory.wall_force(&self.field.grid, wall),
+            load: Vec3::ZERO,
         }
     }
 }

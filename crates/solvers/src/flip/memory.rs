@@ -2,7 +2,7 @@
 
 use super::boundary::Wall;
 use super::lanes::{FLOATS, Group, StressValues, WallWork};
-use barchan_base::column::{Column, ColumnSpec, Kind};
+use barchan_base::column::{AnyColumn, Column, ColumnSpec, Kind};
 use barchan_base::grid::{BlockGrid, CELLS};
 use glam::Vec3;
 use rayon::prelude::*;
@@ -19,6 +19,7 @@ pub(crate) const COLUMNS: &[ColumnSpec] = &[
     spec("stress", "m/s", Kind::F32),
     spec("wall", "1", Kind::U64),
     spec("wall_force", "m/s", Kind::Vec3),
+    spec("wall_load", "N", Kind::Vec3),
 ];
 
 const fn spec(name: &'static str, unit: &'static str, kind: Kind) -> ColumnSpec {
@@ -38,7 +39,7 @@ pub(super) struct Memory<'a> {
 impl<'a> Memory<'a> {
     /// Reads the state's memory for a step of `dt` [s].
     pub fn new(columns: &'a [Column], dt: f64) -> Self {
-        let [step, blocks, stress, walls, forces] = columns else {
+        let [step, blocks, stress, walls, forces, _] = columns else {
             return Self {
                 blocks: &[],
                 stress: &[],
@@ -105,23 +106,21 @@ pub(super) fn remember(columns: &mut Vec<Column>, grid: &BlockGrid, groups: &[Gr
         })
         .collect();
     sorted.sort_unstable_by_key(|(block, ..)| *block);
-    let walls: Vec<(u64, Vec3)> = sorted
+    let per_second = (1.0 / dt) as f32;
+    let walls: Vec<WallEntry> = sorted
         .iter()
         .enumerate()
         .flat_map(|(place, (_, group, lane))| {
-            let entry =
-                move |wall: &WallWork| (wall_code(place, wall.local, wall.body), wall.force);
+            let entry = move |wall: &WallWork| WallEntry {
+                code: wall_code(place, wall.local, wall.body),
+                force: wall.force,
+                load: wall.load * per_second,
+            };
             let mine = |wall: &&WallWork| wall.lane == *lane;
             group.walls.iter().filter(mine).map(entry)
         })
         .collect();
-    let lengths = [
-        1,
-        sorted.len(),
-        sorted.len() * BLOCK,
-        walls.len(),
-        walls.len(),
-    ];
+    let lengths = [1, sorted.len(), sorted.len() * BLOCK, 0, 0, 0];
     columns.clear();
     columns.extend(
         COLUMNS
@@ -129,7 +128,7 @@ pub(super) fn remember(columns: &mut Vec<Column>, grid: &BlockGrid, groups: &[Gr
             .zip(lengths)
             .map(|(spec, len)| Column::zeros(*spec, len)),
     );
-    let [step, blocks, stress, codes, forces] = columns.as_mut_slice() else {
+    let [step, blocks, stress, of_walls @ ..] = columns.as_mut_slice() else {
         return;
     };
     step.set(0, dt);
@@ -145,13 +144,65 @@ pub(super) fn remember(columns: &mut Vec<Column>, grid: &BlockGrid, groups: &[Gr
                 to.copy_from_slice(&stress.values(*lane));
             }
         });
-    let entries = codes
-        .entries_mut::<u64>()
-        .iter_mut()
-        .zip(forces.entries_mut::<Vec3>());
-    for ((code, force), wall) in entries.zip(walls) {
-        (*code, *force) = wall;
+    write_walls(of_walls, &walls);
+}
+
+/// What is remembered of a piece of wall: its code, its friction, and what its body bore there [N].
+#[derive(Clone, Copy)]
+struct WallEntry {
+    code: u64,
+    force: Vec3,
+    load: Vec3,
+}
+
+/// Puts pieces of wall, in the order of their codes, into their columns.
+fn write_walls(columns: &mut [Column], walls: &[WallEntry]) {
+    let [codes, forces, loads] = columns else {
+        return;
+    };
+    for column in [&mut *codes, forces, loads] {
+        column.resize_to(walls.len());
     }
+    let to = codes.entries_mut::<u64>().iter_mut();
+    let vectors = forces.entries_mut::<Vec3>().iter_mut();
+    let to = to.zip(vectors.zip(loads.entries_mut::<Vec3>()));
+    for ((code, (force, load)), wall) in to.zip(walls) {
+        (*code, *force, *load) = (wall.code, wall.force, wall.load);
+    }
+}
+
+/// A piece of wall in a cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Leaning {
+    /// Index of the body.
+    pub body: usize,
+    /// Friction, for a step of 1 s.
+    pub force: Vec3,
+    /// What the body bears there, all together [N].
+    pub load: Vec3,
+}
+
+/// The pieces of wall that are remembered of a cell.
+pub(crate) fn walls_of_cell(columns: &[Column], block: u64, local: usize) -> Vec<Leaning> {
+    let [step, blocks, _, walls, forces, loads] = columns else {
+        return Vec::new();
+    };
+    let (Some(step), Ok(place)) = (
+        step.entries::<f64>().first(),
+        blocks.entries::<u64>().binary_search(&block),
+    ) else {
+        return Vec::new();
+    };
+    let codes = walls.entries::<u64>();
+    let end = wall_code(place, local + 1, 0);
+    let first = codes.partition_point(|code| *code < wall_code(place, local, 0));
+    let leaning = |i: usize| Leaning {
+        body: (codes[i] & 0xff_ffff) as usize,
+        force: forces.get::<Vec3>(i) / *step as f32,
+        load: loads.get::<Vec3>(i),
+    };
+    let within = (first..codes.len()).take_while(|i| codes[*i] < end);
+    within.map(leaning).collect()
 }
 
 /// The stress remembered of a cell, for a step of 1 s.
@@ -178,6 +229,8 @@ pub(crate) struct Recalled<'a> {
     pub cells: u64,
     /// Those of all its cells.
     pub stress: &'a [f32],
+    /// The pieces of wall in the cells that are meant, by their cells.
+    pub walls: Vec<(usize, Leaning)>,
 }
 
 /// Puts stresses into the memory as if the last solve had found them; `recalled` is in the order of the blocks. A memory that
@@ -190,7 +243,7 @@ pub(crate) fn recall(columns: &mut Vec<Column>, recalled: &[Recalled], dt: f64) 
             .collect();
         columns[0].set(0, dt);
     }
-    let [step, blocks, stress, walls, _] = columns.as_mut_slice() else {
+    let [step, blocks, stress, of_walls @ ..] = columns.as_mut_slice() else {
         return;
     };
     let last = step.entries::<f64>().first().map_or(dt, |last| *last) as f32;
@@ -207,7 +260,7 @@ pub(crate) fn recall(columns: &mut Vec<Column>, recalled: &[Recalled], dt: f64) 
             to[place_of(*key) * BLOCK..][..BLOCK].copy_from_slice(from);
         }
         *stress = grown;
-        for code in walls.entries_mut::<u64>() {
+        for code in of_walls[0].entries_mut::<u64>() {
             let place = (*code >> 32) as usize;
             let moved = old.get(place).map_or(place, |key| place_of(*key));
             *code = (*code & 0xffff_ffff) | (moved as u64) << 32;
@@ -227,4 +280,33 @@ pub(crate) fn recall(columns: &mut Vec<Column>, recalled: &[Recalled], dt: f64) 
             }
         }
     }
+    let leaning = recalled.iter().flat_map(|entry| {
+        let place = place_of(entry.block);
+        entry.walls.iter().map(move |(local, wall)| WallEntry {
+            code: wall_code(place, *local, wall.body),
+            force: wall.force * last,
+            load: wall.load,
+        })
+    });
+    recall_walls(of_walls, leaning.collect());
+}
+
+/// Puts pieces of wall among those that are remembered.
+fn recall_walls(columns: &mut [Column], mut walls: Vec<WallEntry>) {
+    let [codes, forces, loads] = &*columns else {
+        return;
+    };
+    if walls.is_empty() {
+        return;
+    }
+    let known = codes.entries::<u64>().iter().enumerate();
+    walls.extend(known.map(|(i, code)| WallEntry {
+        code: *code,
+        force: forces.get(i),
+        load: loads.get(i),
+    }));
+    // What is recalled came first, and stays in place of what was known.
+    walls.sort_by_key(|wall| wall.code);
+    walls.dedup_by_key(|wall| wall.code);
+    write_walls(columns, &walls);
 }

@@ -31,7 +31,7 @@ use barchan_sim::scene::{FlipSettings, Friction, Transfer};
 use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
 use barchan_sim::state::State;
 use boundary::Boundary;
-use coupled::{Coupled, StepInfo, close_faces};
+use coupled::{Coupled, StepInfo, Stopped, close_faces};
 use extend::{Extension, LAYERS};
 use field::{ACTIVE_FILL, FLUID_FILL, Field};
 use glam::{Mat3, Vec3};
@@ -222,8 +222,8 @@ impl Solver for Flip {
         self.particles_to_grid(model, state);
         self.watch.lap(TO_GRID);
         let mut impulses = Impulses::new(&state.solids);
-        self.push(model, dt, &mut impulses);
-        let measures = self.solve(model, state, dt, &mut impulses);
+        let stopped = self.push(model, dt, &mut impulses);
+        let measures = self.solve(model, state, (dt, &stopped), &mut impulses);
         self.extend();
         self.watch.lap(SOLVE);
         let crowded = self.mend(model, state, dt);
@@ -380,7 +380,7 @@ impl Flip {
     }
 
     /// Gravity, and solids that take the faces they close along.
-    fn push(&mut self, model: &Model, dt: f64, impulses: &mut Impulses) {
+    fn push(&mut self, model: &Model, dt: f64, impulses: &mut Impulses) -> Vec<Stopped> {
         let pull = model.gravity * dt as f32;
         for axis in 0..3 {
             (&mut self.field.velocity[axis], &self.field.mass[axis])
@@ -390,7 +390,7 @@ impl Flip {
         }
         self.stop_held();
         let unit = self.cell_mass(model);
-        close_faces(&mut self.field, &self.boundary, impulses, unit);
+        close_faces(&mut self.field, &self.boundary, impulses, unit)
     }
 
     /// Mass of a full cell [kg].
@@ -404,13 +404,13 @@ impl Flip {
         &mut self,
         model: &Model,
         state: &mut State,
-        dt: f64,
+        (dt, stopped): (f64, &[Stopped]),
         impulses: &mut Impulses,
     ) -> Vec<(&'static str, f64)> {
         self.unknowns.number(&self.field);
         match self.kind {
             Kind::Fluid => self.solve_fluid(model, state, dt, impulses),
-            Kind::Coupled => self.solve_coupled(model, state, dt, impulses),
+            Kind::Coupled => self.solve_coupled(model, state, (dt, stopped), impulses),
             Kind::ZhuBridson => {
                 let mut measures = self.solve_fluid(model, state, dt, impulses);
                 measures.extend(self.resist(model, dt, impulses));
@@ -508,7 +508,7 @@ impl Flip {
         &mut self,
         model: &Model,
         state: &mut State,
-        dt: f64,
+        (dt, stopped): (f64, &[Stopped]),
         impulses: &mut Impulses,
     ) -> Vec<(&'static str, f64)> {
         let memory = Memory::new(&state.memory, dt);
@@ -527,7 +527,8 @@ impl Flip {
         });
         let solved = self.coupled.solve(&mut self.field, &step);
         let unit = self.cell_mass(model);
-        self.coupled.push_bodies(impulses, &self.field, unit);
+        self.coupled
+            .push_bodies(impulses, (&self.field, unit), stopped);
         self.pressure.clear();
         self.pressure.resize(self.field.grid.cells(), 0.0);
         for group in self.coupled.groups() {

@@ -2,14 +2,17 @@
 //!
 //! A cell freezes when all its particles have rested long enough, far from all that moves, and deep enough where a depth is
 //! asked for. It thaws when what is beside it moves, the further into the solid the faster; when the load on it is no longer the
-//! one it froze under, the further the greater the difference; when it comes near the surface; and before a body that
-//! moves, a sink or water reaches it. Each limit for freezing is stricter than the one for thawing, so nothing flickers.
+//! one it froze under, the further the greater the difference; when what lies on it grows or shrinks; when it comes near the
+//! surface; and before a body that moves, a sink or water reaches it. Each limit for freezing is stricter than the one for thawing, so nothing flickers.
 
-use super::cells::{CROSS, Cells};
+use super::cells::{CROSS, Cells, FULL};
+use super::cover::Plumb;
 use super::frozen::{CellSet, Frozen};
 use super::scale::Scale;
 use barchan_base::Bounds;
-use barchan_base::grid::{CELLS, EDGE, block_of, block_of_key, cell_at, key_of, place_in_block};
+use barchan_base::grid::{
+    CELLS, EDGE, bits_of, block_of, block_of_key, cell_at, key_of, local_of, place_in_block, places,
+};
 use barchan_base::shape::Shape;
 use barchan_sim::model::Model;
 use barchan_sim::scene::HybridSettings;
@@ -18,7 +21,7 @@ use barchan_sim::state::Particles;
 use glam::{IVec3, Vec3};
 
 /// A cell whose momentum is that of a full cell at this part of √(g Δx) moves.
-const MOVING: f32 = 0.02;
+const MOVING: f32 = 0.008;
 /// How far a moving cell is felt, in cells, and the parts of √(g Δx) above which it is felt one further each. Cells that feel more
 /// than `MARGIN` of it thaw.
 const FELT: u8 = 3;
@@ -30,6 +33,13 @@ const MARGIN: u8 = 1;
 const LOAD: f32 = 0.6;
 const GREAT_LOAD: f32 = 0.8;
 const LOAD_AT_REST: f32 = 0.5;
+/// What lies on a cell is counted once in so many steps. Where it differs by more than this part of what it was, and by more than so
+/// many cells, the cell thaws: while anything moves, and once nothing does.
+const COUNTED: u64 = 8;
+const OTHER: (f32, f32) = (0.25, 2.0);
+const OTHER_AT_REST: (f32, f32) = (0.05, 1.0);
+/// Where one thaws for that, those join that are off by this part of the limit: a column alone would hang between its neighbours.
+const JOIN: f32 = 0.5;
 /// Cells from sinks and water in which nothing freezes.
 const ZONE: f32 = 3.0;
 /// An empty cell among at least so many neighbours that are not is a pore, not air.
@@ -44,6 +54,8 @@ pub(super) struct Change<'a> {
     pub frozen: &'a Frozen,
     /// The step [s].
     pub span: (f64, f64),
+    /// Its number.
+    pub step: u64,
 }
 
 /// Scratch: what the cells feel.
@@ -163,14 +175,16 @@ impl Change<'_> {
         }
     }
 
-    /// How much the pressure of a liquid cell and of a solid one beside it differ beyond their own weight, over the greater.
+    /// How much the pressure of a liquid cell and of a solid one beside it differ beyond their own weight, over the greater and
+    /// what cohesion bears.
     fn mismatch(&self, cells: &Cells, liquid: usize, solid: usize) -> f32 {
         let key = cells.grid.keys()[solid / CELLS];
         let under = self.frozen.pressure(key, solid % CELLS) * self.scale.pressure;
         let now = cells.pressure[liquid] / f32::from(cells.liquid[liquid]);
         let way = self.center(cells, solid) - self.center(cells, liquid);
         let weight = self.scale.density * self.model.gravity.dot(way);
-        (under - now - weight).abs() / (under.max(now) + 2.0 * self.scale.weight)
+        let borne = 2.0 * self.scale.weight + self.scale.cohesion;
+        (under - now - weight).abs() / (under.max(now) + borne)
     }
 
     fn center(&self, cells: &Cells, cell: usize) -> Vec3 {
@@ -236,6 +250,9 @@ impl Change<'_> {
                 thawing.insert(*key, found);
             }
         }
+        if self.step.is_multiple_of(COUNTED) {
+            self.thaw_where_load_changed(feeling, cells, &mut thawing);
+        }
         for bounds in self.moving(self.settings.reach as f32) {
             self.thaw_within(bounds, &mut thawing);
         }
@@ -244,6 +261,67 @@ impl Change<'_> {
             self.thaw_within(bounds, &mut thawing);
         }
         thawing
+    }
+
+    /// The cells of a block that have material, a bit each.
+    fn material(&self, cells: &Cells, key: u64) -> u64 {
+        let liquid = cells.grid.find_key(key).map_or(0, |block| {
+            bits_of(|local| cells.liquid[block * CELLS + local] >= FULL / 2)
+        });
+        liquid | self.frozen.cells_of(key)
+    }
+
+    /// Adds the cells on which other than what lay there when they froze lies now, and all that is solid above them.
+    fn thaw_where_load_changed(&self, feeling: &Feeling, cells: &Cells, thawing: &mut CellSet) {
+        let Some(plumb) = Plumb::new(self.model.gravity) else {
+            return;
+        };
+        let (part, least) = match feeling.fronts.iter().all(Vec::is_empty) {
+            true => OTHER_AT_REST,
+            false => OTHER,
+        };
+        let mut worst = 0.0f32;
+        let mut found: Vec<(u64, u64)> = Vec::new();
+        for key in self.frozen.keys() {
+            let now = plumb.covers(key, |key| self.material(cells, key));
+            let off = |local: usize| {
+                let before = f32::from(self.frozen.covers(key)[local]);
+                (f32::from(now[local]) - before).abs() / (part * before + least)
+            };
+            let solid = self.frozen.cells_of(key);
+            worst = places(solid).map(off).fold(worst, f32::max);
+            let joins = places(solid).filter(|local| off(*local) > JOIN);
+            found.push((key, joins.fold(0, |mask, local| mask | 1u64 << local)));
+        }
+        if worst <= 1.0 {
+            return;
+        }
+        for (key, mask) in found {
+            for local in places(mask) {
+                let mut cell = block_of_key(key) * EDGE as i32 + place_in_block(local);
+                while self.frozen.contains(cell) {
+                    *thawing.entry(key_of(block_of(cell))).or_default() |= 1 << local_of(cell);
+                    cell = plumb.above(cell);
+                }
+            }
+        }
+    }
+
+    /// The blocks in which cells freeze, those cells, and what lies on all of them.
+    pub fn covers_of(&self, freezing: &[bool], cells: &Cells) -> Vec<((u64, u64), [u16; CELLS])> {
+        let Some(plumb) = Plumb::new(self.model.gravity) else {
+            return Vec::new();
+        };
+        let mut blocks = CellSet::new();
+        for (cell, _) in cells.of_liquid.iter().zip(freezing).filter(|(_, f)| **f) {
+            let key = cells.grid.keys()[*cell as usize / CELLS];
+            *blocks.entry(key).or_default() |= 1 << (*cell as usize % CELLS);
+        }
+        let covers = |(key, mask): (u64, u64)| {
+            let covers = plumb.covers(key, |key| self.material(cells, key));
+            ((key, mask), covers)
+        };
+        blocks.into_iter().map(covers).collect()
     }
 
     /// Adds the solid cells with their centre in a box.

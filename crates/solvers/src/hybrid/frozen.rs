@@ -2,12 +2,15 @@
 //!
 //! Solid particles are the first in the state, untouched from the step in which they freeze to the one in which they thaw.
 //! What is kept here is an index into them, block by block, which follows from the state alone; and, in the state's memory,
-//! the stress that the cells froze under.
+//! the stress that the cells froze under, what lay on them then, and what they bear on.
 
+use super::bearing::{self, Bearing};
 use super::{LIQUID, MEMORY, PHASE, REST, SOLID, hand_over, solid_count};
-use crate::flip::memory::{BLOCK, CELL, Recalled, recall, stress_of_cell};
+use crate::flip::memory::{BLOCK, CELL, Recalled, recall, stress_of_cell, walls_of_cell};
 use barchan_base::column::{AnyColumn, Column, ColumnSpec, Kind};
-use barchan_base::grid::{block_of, cell_at, key_of, local_of};
+use barchan_base::grid::{CELLS, block_of, cell_at, key_of, local_of};
+use barchan_sim::coupling::Impulse;
+use barchan_sim::solids::Solids;
 use barchan_sim::state::{Particles, State};
 use glam::{IVec3, Vec3};
 use std::collections::BTreeMap;
@@ -15,8 +18,9 @@ use std::collections::BTreeMap;
 /// Cells by the key of their block, a bit each.
 pub(super) type CellSet = BTreeMap<u64, u64>;
 
-/// What the state's memory holds of solid blocks: their keys, and the stress of their cells for a step of 1 s.
-pub(super) const COLUMNS: [ColumnSpec; 2] = [
+/// What the state's memory holds of solid blocks: their keys, the stress of their cells for a step of 1 s, and how many cells of
+/// material lay on each when it froze.
+pub(super) const COLUMNS: [ColumnSpec; 3] = [
     ColumnSpec {
         name: "solid_block",
         unit: "1",
@@ -27,7 +31,15 @@ pub(super) const COLUMNS: [ColumnSpec; 2] = [
         unit: "m/s2",
         kind: Kind::F32,
     },
+    ColumnSpec {
+        name: "solid_cover",
+        unit: "1",
+        kind: Kind::U16,
+    },
 ];
+
+/// All columns that the state's memory has of the solid.
+const OWN: usize = COLUMNS.len() + bearing::COLUMNS.len();
 
 /// A block with solid cells.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +59,9 @@ pub(super) struct Frozen {
     /// The memory's columns while a step is taken.
     keys: Column,
     stress: Column,
+    cover: Column,
+    /// What leans on bodies.
+    bearing: Bearing,
     /// Solid particles, and the step after which they were counted.
     known: Option<(usize, u64)>,
 }
@@ -62,8 +77,11 @@ pub(super) fn set_free(state: &mut State, inverse: f32) {
         let cell = cell_at(*point, inverse);
         *cells.entry(key_of(block_of(cell))).or_default() |= 1 << local_of(cell);
     }
-    let own = state.memory.split_off(MEMORY.len() - COLUMNS.len());
-    let [keys, stress] = own.as_slice() else {
+    let mut own = state.memory.split_off(MEMORY.len() - OWN);
+    let mut bearing = Bearing::new(1.0 / inverse);
+    bearing.take_up(&mut own);
+    bearing.rebuild(|key, local| cells.get(&key).is_some_and(|cells| cells >> local & 1 == 1));
+    let [keys, stress, _] = own.as_slice() else {
         return;
     };
     let mut recalled: Vec<Recalled<'_>> = keys
@@ -76,13 +94,16 @@ pub(super) fn set_free(state: &mut State, inverse: f32) {
                 block: *key,
                 cells,
                 stress,
+                walls: bearing.walls_of(*key, cells),
             })
         })
         .collect();
     recalled.sort_by_key(|entry| entry.block);
     recall(&mut state.memory, &recalled, 1.0);
-    let none = COLUMNS.iter().map(|spec| Column::zeros(*spec, 0));
-    state.memory.extend(none);
+    let none = MEMORY[MEMORY.len() - OWN..].iter();
+    state
+        .memory
+        .extend(none.map(|spec| Column::zeros(*spec, 0)));
 }
 
 impl Frozen {
@@ -92,6 +113,8 @@ impl Frozen {
             blocks: BTreeMap::new(),
             keys: Column::zeros(COLUMNS[0], 0),
             stress: Column::zeros(COLUMNS[1], 0),
+            cover: Column::zeros(COLUMNS[2], 0),
+            bearing: Bearing::new(1.0 / inverse),
             known: None,
         }
     }
@@ -99,11 +122,12 @@ impl Frozen {
     /// Takes its columns out of the state's memory and makes the index anew where `solid`, the solid particles, are not those
     /// it knows. `step` counts the steps taken.
     pub fn take_up(&mut self, memory: &mut Vec<Column>, solid: &Particles, step: u64) {
-        if let (Some(stress), Some(keys)) = (memory.pop(), memory.pop()) {
-            (self.keys, self.stress) = (keys, stress);
-        } else {
-            self.keys.resize_to(0);
-            self.stress.resize_to(0);
+        self.bearing.take_up(memory);
+        for column in [&mut self.cover, &mut self.stress, &mut self.keys] {
+            match memory.pop() {
+                Some(found) => *column = found,
+                None => column.resize_to(0),
+            }
         }
         let followed = self.known.is_some_and(|(count, after)| {
             count == solid.len() && after + 1 == step && self.keys.len() == self.blocks.len()
@@ -116,10 +140,11 @@ impl Frozen {
     /// Puts its columns back.
     pub fn put_back(&mut self, memory: &mut Vec<Column>, solid: usize, step: u64) {
         self.known = Some((solid, step));
-        for column in [&mut self.keys, &mut self.stress] {
+        for column in [&mut self.keys, &mut self.stress, &mut self.cover] {
             let empty = Column::zeros(column.spec, 0);
             memory.push(std::mem::replace(column, empty));
         }
+        self.bearing.put_back(memory);
     }
 
     fn rebuild(&mut self, solid: &Particles) {
@@ -130,9 +155,11 @@ impl Frozen {
             block.cells |= 1 << local;
             block.members.push((local as u8, index as u32));
         }
-        if self.stress.len() != self.keys.len() * BLOCK {
-            self.keys.resize_to(0);
-            self.stress.resize_to(0);
+        let blocks = self.keys.len();
+        if self.stress.len() != blocks * BLOCK || self.cover.len() != blocks * CELLS {
+            for column in [&mut self.keys, &mut self.stress, &mut self.cover] {
+                column.resize_to(0);
+            }
         }
         // Blocks keep the order of the memory; one that has nothing solid is forgotten, one that is missing is unloaded.
         for block in self.blocks.values_mut() {
@@ -156,6 +183,10 @@ impl Frozen {
                 block.slot = slot;
             }
         }
+        let blocks = &self.blocks;
+        let cells_of = |key: u64| blocks.get(&key).map_or(0, |block| block.cells);
+        self.bearing
+            .rebuild(|key, local| cells_of(key) >> local & 1 == 1);
     }
 
     fn place(&self, point: Vec3) -> (u64, usize) {
@@ -168,6 +199,7 @@ impl Frozen {
         self.keys.resize_to(slot + 1);
         self.keys.set(slot, key);
         self.stress.resize_to((slot + 1) * BLOCK);
+        self.cover.resize_to((slot + 1) * CELLS);
         slot
     }
 
@@ -178,8 +210,11 @@ impl Frozen {
         self.keys.set(slot, key);
         let stress = self.stress.entries_mut::<f32>();
         stress.copy_within(last * BLOCK..(last + 1) * BLOCK, slot * BLOCK);
+        let cover = self.cover.entries_mut::<u16>();
+        cover.copy_within(last * CELLS..(last + 1) * CELLS, slot * CELLS);
         self.keys.resize_to(last);
         self.stress.resize_to(last * BLOCK);
+        self.cover.resize_to(last * CELLS);
         (slot < last).then_some(key)
     }
 
@@ -202,6 +237,28 @@ impl Frozen {
         self.blocks.get(&key).map_or(0.0, |block| {
             self.stress.get::<f32>(block.slot * BLOCK + local * CELL)
         })
+    }
+
+    /// How many cells of material lay on each cell of a block when it froze.
+    pub fn covers(&self, key: u64) -> &[u16] {
+        let of = |block: &Block| &self.cover.entries::<u16>()[block.slot * CELLS..][..CELLS];
+        self.blocks.get(&key).map_or(&[], of)
+    }
+
+    /// Notes how many cells of material lie on the cells of a block; only those of `cells` count.
+    pub fn note_covers(&mut self, (key, cells): (u64, u64), covers: &[u16; CELLS]) {
+        let Some(block) = self.blocks.get(&key) else {
+            return;
+        };
+        let to = &mut self.cover.entries_mut::<u16>()[block.slot * CELLS..][..CELLS];
+        for local in (0..CELLS).filter(|local| cells >> local & 1 == 1) {
+            to[local] = covers[local];
+        }
+    }
+
+    /// Adds what the bodies bear of it in a step of `dt` [s].
+    pub fn push_bodies(&mut self, solids: &Solids, dt: f64, sums: &mut [Impulse]) {
+        self.bearing.push(solids, dt, sums);
     }
 
     /// Keys of the blocks with anything solid, increasing.
@@ -235,6 +292,7 @@ impl Frozen {
                 block: *key,
                 cells: *cells,
                 stress: &self.stress.entries::<f32>()[slot * BLOCK..(slot + 1) * BLOCK],
+                walls: self.bearing.walls_of(*key, *cells),
             })
         };
         cells.iter().filter_map(recalled).collect()
@@ -263,6 +321,7 @@ impl Frozen {
         let Some(block) = self.blocks.get_mut(&key) else {
             return;
         };
+        self.bearing.forget(key, cells);
         block.cells &= !cells;
         let stays = |(local, _): &(u8, u32)| cells >> local & 1 == 0;
         block.members.retain(stays);
@@ -332,6 +391,8 @@ impl Frozen {
             let stress = stress_of_cell(memory, key, local).unwrap_or([0.0; CELL]);
             let first = block.slot * BLOCK + local * CELL;
             self.stress.entries_mut::<f32>()[first..first + CELL].copy_from_slice(&stress);
+            self.bearing
+                .add(key, local, &walls_of_cell(memory, key, local));
         }
         block.members.push((local as u8, index));
     }

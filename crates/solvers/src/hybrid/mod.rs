@@ -11,8 +11,10 @@
 //!
 //! In the state solid particles come first, then liquid, then gas: a step never looks at more of the solid than its rim.
 
+mod bearing;
 mod cells;
 mod change;
+mod cover;
 mod frozen;
 mod gas;
 mod scale;
@@ -63,8 +65,14 @@ const MEMORY: &[ColumnSpec] = &[
     flip::memory::COLUMNS[2],
     flip::memory::COLUMNS[3],
     flip::memory::COLUMNS[4],
+    flip::memory::COLUMNS[5],
     frozen::COLUMNS[0],
     frozen::COLUMNS[1],
+    frozen::COLUMNS[2],
+    bearing::COLUMNS[0],
+    bearing::COLUMNS[1],
+    bearing::COLUMNS[2],
+    bearing::COLUMNS[3],
 ];
 
 /// The method of three phases.
@@ -164,6 +172,8 @@ impl Solver for Hybrid {
         self.note_rest(model, &mut phases.liquid, dt as f32);
         add(&mut report.impulses, &flow.impulses);
         add(&mut report.impulses, &flight.impulses);
+        self.frozen
+            .push_bodies(&state.solids, dt, &mut report.impulses);
         report.kinetic_energy = flow.kinetic_energy + flight.kinetic_energy;
         report.max_speed = flow.max_speed.max(flight.max_speed);
         report.measures = measures(&phases, &changed);
@@ -320,14 +330,19 @@ impl Hybrid {
             solids: &state.solids,
             frozen: &self.frozen,
             span: (now, now + dt),
+            step: state.clock.step,
         };
         self.feeling.find(&change, &self.cells);
         let thawing = change.thawing(&self.feeling, &self.cells);
         let freezing = change.freezing(&self.feeling, &self.cells, liquid);
+        let covers = change.covers_of(&freezing, &self.cells);
         if !thawing.is_empty() {
             flip::memory::recall(&mut state.memory, &self.frozen.recalled(&thawing), dt);
         }
         changed.froze = self.frozen.freeze(&freezing, solid, liquid, &state.memory);
+        for (block, covers) in &covers {
+            self.frozen.note_covers(*block, covers);
+        }
         changed.thawed = self.frozen.thaw(&thawing, solid, liquid);
         if changed.froze + changed.thawed > 0 {
             self.lay(liquid, gas);

@@ -22,6 +22,8 @@ pub(super) struct Scale {
     /// Pressure [Pa] of a stress of 1 m/s², and of the weight of a cell.
     pub pressure: f32,
     pub weight: f32,
+    /// Difference of pressure [Pa] that material bears without a load: the strongest's cohesion.
+    pub cohesion: f32,
     /// 1 / √(g Δx) [s/m]; infinite where nothing pulls.
     pub per_speed: f32,
     /// Speed [m/s] below which a particle is still.
@@ -37,6 +39,8 @@ impl Scale {
         let dx = model.resolution;
         let gravity = model.gravity.length();
         let density = model.materials.first().map_or(0.0, |first| first.density) as f32;
+        let strengths = model.materials.iter().map(|material| material.cohesion);
+        let strongest = strengths.fold(0.0, f64::max);
         let fall = (f64::from(dx) / f64::from(gravity)).sqrt();
         let speed = (gravity * dx).sqrt();
         Self {
@@ -46,6 +50,7 @@ impl Scale {
             cell_mass: density * dx * dx * dx,
             pressure: density * dx,
             weight: density * gravity * dx,
+            cohesion: strongest as f32,
             per_speed: 1.0 / speed,
             still: STILL * speed,
             rest_time: settings.rest_time.unwrap_or(REST * fall) as f32,
