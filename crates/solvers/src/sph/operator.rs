@@ -255,8 +255,9 @@ impl Around {
             });
     }
 
+    /// The `k`th particle of a chunk.
     #[inline]
-    fn site<'a>(&self, chunk: usize, k: usize, list: &'a List) -> Site<'a> {
+    pub fn site<'a>(&self, chunk: usize, k: usize, list: &'a List) -> Site<'a> {
         let i = chunk * CHUNK + k;
         Site {
             i,
@@ -466,6 +467,7 @@ mod tests {
         }
         let search = Search {
             cells: &cells,
+            x: &x,
             axes: &axes,
             boundary: &boundary,
             kernel,
