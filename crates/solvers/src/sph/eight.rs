@@ -158,7 +158,7 @@ fn answer(
     (pressure, stress)
 }
 
-/// Friction is turned by half the friction angle against the spin, in proportion to how much of the motion is spin: the plane of
+/// Friction is turned by half the friction angle against the spin, in proportion to how alike spin and shear are: the plane of
 /// shearing is then one that Mohr and Coulomb's law lets slide. Shear slower than `slow` [1/s] turns nothing. The axis is
 /// given times the tangent of half the angle.
 #[inline]
@@ -168,7 +168,8 @@ fn find_turn(slopes: &[[f32x8; 3]; 3], mu: f32x8, slow: f32) -> [f32x8; 3] {
     let spin = curl[0] * curl[0] + curl[1] * curl[1] + curl[2] * curl[2];
     let spin = spin.sqrt();
     let rate = (deviator(slopes).0.square() * f32x8::splat(2.0)).sqrt();
-    let part = (spin / (rate + f32x8::splat(slow))).fast_min(f32x8::ONE);
+    // As a whole material may turn as fast as it likes.
+    let part = spin.fast_min(rate) / (spin.fast_max(rate) + f32x8::splat(slow));
     // Half of half the friction angle: so small that three terms of the tangent do.
     let half = mu.atan() * part * f32x8::splat(-0.25);
     let square = half * half;

@@ -114,7 +114,9 @@ impl Repairs<'_> {
                 growth += PART * (self.close / distance - 1.0).max(0.0);
             }
             repair.apart += way * growth;
-            repair.slower -= (self.v[site.i] - self.v[j]) * growth.min(MOST_SLOWER);
+            let between = self.v[site.i] - self.v[j];
+            let along = way * (between.dot(way) / way.length_squared().max(f32::MIN_POSITIVE));
+            repair.slower -= (between - along) * growth.min(MOST_SLOWER);
         }
         repair
     }
@@ -129,7 +131,7 @@ impl Repairs<'_> {
         let pressure = push * 3.0 / grain.correction.trace();
         mine.set_matrix(&(grain.correction.matrix() * -pressure));
         let mine = &mine;
-        let hold = self.around.hold(site, mine);
+        let (hold, _) = self.around.hold(site, mine);
         self.around.push_of_walls(site, mine, &hold) * grain.lightness
     }
 }

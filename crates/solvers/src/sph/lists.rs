@@ -213,16 +213,18 @@ impl Found {
         let filler = self.near.first().copied().unwrap_or(0);
         self.near[self.count..end].fill(filler);
         self.share[self.count..end].fill(0.0);
-        let (unit, volume) = (f32x4::splat(unit(kernel)), f32x4::splat(kernel.volume));
+        let (unit, volume) = (unit(kernel), f32x4::splat(kernel.volume));
         for first in (0..end).step_by(LANES) {
             let way = |k: usize| vector_lanes(here - place(self.near[first + k] as usize));
             let [x, y, z, _] = f32x4::transpose(std::array::from_fn(way));
             let (value, slope) = kernel.lanes(x * x + y * y + z * z);
             let share = four(&self.share, first) * volume;
-            let steps = (slope * share / unit).round();
-            self.factor[first..first + LANES]
-                .copy_from_slice(&steps.to_array().map(|steps| steps as u16));
-            sums.add([x, y, z], value * share, steps * unit);
+            let steps = (slope * share * f32x4::splat(1.0 / unit)).fast_round_int();
+            for (factor, steps) in self.factor[first..].iter_mut().zip(steps.to_array()) {
+                *factor = steps as u16;
+            }
+            let factor = f32x4::from_i32x4(steps) * f32x4::splat(unit);
+            sums.add([x, y, z], value * share, factor);
         }
         self.share[self.count..end].fill(1.0);
     }
@@ -363,6 +365,9 @@ impl Search<'_> {
         let found = &mut scratch.samples;
         found.count = 0;
         let placed = self.boundary.samples();
+        if placed.is_empty() || samples.iter().all(Range::is_empty) {
+            return;
+        }
         for j in samples.iter().cloned().flatten() {
             if (self.x[i] - placed[j].position).length_squared() < reach {
                 found.near[found.count] = j as u32;
