@@ -169,7 +169,8 @@ fn find_turn(slopes: &[[f32x8; 3]; 3], mu: f32x8, slow: f32) -> [f32x8; 3] {
     let spin = spin.sqrt();
     let rate = (deviator(slopes).0.square() * f32x8::splat(2.0)).sqrt();
     // As a whole material may turn as fast as it likes.
-    let part = spin.fast_min(rate) / (spin.fast_max(rate) + f32x8::splat(slow));
+    let slow = f32x8::splat(slow.max(f32::MIN_POSITIVE));
+    let part = spin.fast_min(rate) / (spin.fast_max(rate) + slow);
     // Half of half the friction angle: so small that three terms of the tangent do.
     let half = mu.atan() * part * f32x8::splat(-0.25);
     let square = half * half;
@@ -262,6 +263,14 @@ mod tests {
             stress.sort_by(f32::total_cmp);
             let sine = (stress[2] - stress[0]) / (stress[2] + stress[0]);
             assert!((sine - 0.5).abs() < 1e-3, "{axes:?}: {sine}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_move_without_gravity_turns_nothing() {
+        let still = [[f32x8::ZERO; 3]; 3];
+        for axis in find_turn(&still, f32x8::splat(0.6), 0.0) {
+            assert!(axis.to_array().iter().all(|turn| turn.abs() < 1e-12));
         }
     }
 

@@ -121,7 +121,7 @@ impl List {
         let (more, room) = (particles.count + samples.count, self.near.capacity());
         if self.near.len() + more > room {
             // Not twice as much, as vectors grow by themselves: the lists are most of the memory.
-            self.make_room(more.max(room / 16));
+            self.make_room(more.max(room / 64));
         }
         let ends = [particles, samples].map(|found| {
             self.near.extend_from_slice(&found.near[..found.count]);
