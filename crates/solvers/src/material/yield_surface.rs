@@ -65,25 +65,6 @@ pub fn scale_to_yield(s: &Deviators, strength: f32x8, sine: f32x8) -> f32x8 {
     limit.fast_min(f32x8::ONE)
 }
 
-/// What one deviator must be multiplied with, at most 1, to lie within the yield surface: `j2` and `j3` are its invariants,
-/// `strength` and `sine` as in [`scale_to_yield`].
-#[inline]
-pub fn scale_one_to_yield((j2, j3): (f32, f32), strength: f32, sine: f32) -> f32 {
-    let j2 = j2.max(1e-24);
-    let root = j2.sqrt();
-    let (limit, third_of_root) = (strength.max(0.0), sine * (1.0 / 3f32.sqrt()));
-    // G lies between √3/2 (1 ± sin φ / 3) and √(1 + sin² φ / 3); most stresses need no closer look.
-    if root * (1.0 + third_of_root * third_of_root).sqrt() <= limit {
-        return 1.0;
-    }
-    let third = (1.5 * 3f32.sqrt() * j3 / (j2 * root))
-        .clamp(-1.0, 1.0)
-        .asin()
-        / 3.0;
-    let (sin, cos) = third.sin_cos();
-    (limit / (root * (cos + third_of_root * sin))).min(1.0)
-}
-
 /// A third of the arcsine of 3√3/2 × `ratio`.
 #[inline]
 fn lode(ratio: f32x8) -> f32x8 {
@@ -152,30 +133,6 @@ mod tests {
                 } else {
                     assert!((high - low) <= sine * (high + low) * 1.001);
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn one_deviator_is_scaled_as_eight_are() {
-        for (i, (a, b)) in [
-            (1.0, 0.0),
-            (1.0, 1.0),
-            (-1.0, -1.0),
-            (2.0, -0.3),
-            (0.1, 0.4),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let s = turned(a, b, i as u64);
-            for (sine, strength) in [(0.3f32, 0.2f32), (0.7, 0.4), (0.5, 9.0)] {
-                let eight = scale_to_yield(&s, f32x8::splat(strength), f32x8::splat(sine));
-                let j2 = 0.5 * s.square().to_array()[2];
-                let j3 = s.determinant().to_array()[2];
-                let one = scale_one_to_yield((j2, j3), strength, sine);
-                let expected = eight.to_array()[2];
-                assert!((one - expected).abs() < 2e-4, "{a} {b}: {one} {expected}");
             }
         }
     }

@@ -42,21 +42,18 @@ impl Work {
     /// Displacements [m] that take over-full places apart, into `free`, and what keeps the angular momentum meanwhile. They
     /// never enter the velocity, and there is no friction in them.
     pub fn find_repairs(&mut self, kernel: &Kernel) {
-        self.shown
+        self.density
             .par_iter_mut()
             .zip(&self.grains)
-            .zip(&self.density)
             .with_min_len(CHUNK)
-            .for_each(|((shown, grain), density)| {
-                // The pressure of the repair.
-                let pressure = REPAIR * (density - FULL).max(0.0) / grain.compliance;
-                shown.set_matrix(&(grain.correction.matrix() * -pressure));
+            .for_each(|(density, grain)| {
+                let pressure = REPAIR * (*density - FULL).max(0.0) / grain.compliance;
+                *density = pressure * grain.correction.trace() / 3.0;
             });
         let close = CLOSE * kernel.spacing;
         let repairs = Repairs {
             around: &self.around,
-            shown: &self.shown,
-            density: &self.density,
+            push: &self.density,
             v: &self.v,
             close,
             steep: kernel.slope(close * close) * kernel.volume,
@@ -72,11 +69,11 @@ impl Work {
     }
 }
 
-/// What repairs look up. The pressures of the repair are shown.
+/// What repairs look up.
 struct Repairs<'a> {
     around: &'a Around,
-    shown: &'a [Shown],
-    density: &'a [f32],
+    /// The pressure of the repair [Pa s²], times the mean of L's diagonal: zero where a place is not crowded.
+    push: &'a [f32],
     v: &'a [Vec3A],
     /// Pairs nearer than this [m] are close; their factors are below `steep`.
     close: f32,
@@ -93,23 +90,19 @@ struct Repair {
 }
 
 impl Repairs<'_> {
-    fn is_crowded(&self, i: usize) -> bool {
-        self.density[i] > FULL
-    }
-
     /// Pairs move apart along the line between them, and their velocities across it shrink as their distance grows: neither
     /// momentum nor angular momentum changes.
     fn of_pairs(&self, site: Site<'_>, grain: &Grain) -> Repair {
         let mut repair = Repair::default();
-        let mine = self.shown[site.i].mean();
+        let mine = self.push[site.i];
         for (j, factor) in site.particles.iter() {
-            let close = factor < self.steep;
+            let (close, push) = (factor < self.steep, mine + self.push[j]);
             // Most pairs of a pile at rest have nothing to repair.
-            if !(self.is_crowded(site.i) || self.is_crowded(j) || close) {
+            if push <= 0.0 && !close {
                 continue;
             }
             let way = site.here - self.around.x[j];
-            let mut growth = (mine + self.shown[j].mean()) * (factor * grain.lightness);
+            let mut growth = -push * factor * grain.lightness;
             if close {
                 let distance = way.length();
                 if distance < f32::MIN_POSITIVE {
@@ -121,18 +114,24 @@ impl Repairs<'_> {
                 growth += PART * (self.close / distance - 1.0).max(0.0);
             }
             repair.apart += way * growth;
-            repair.slower -= (self.v[site.i] - self.v[j]) * growth.min(MOST_SLOWER);
+            let between = self.v[site.i] - self.v[j];
+            let along = way * (between.dot(way) / way.length_squared().max(f32::MIN_POSITIVE));
+            repair.slower -= (between - along) * growth.min(MOST_SLOWER);
         }
         repair
     }
 
     /// The displacement [m] that bodies give a particle.
     fn of_walls(&self, site: Site<'_>, grain: &Grain) -> Vec3A {
-        if !self.is_crowded(site.i) || site.samples.is_empty() {
+        let push = self.push[site.i];
+        if push <= 0.0 || site.samples.is_empty() {
             return Vec3A::ZERO;
         }
-        let mine = &self.shown[site.i];
-        let hold = self.around.hold(site, mine);
+        let mut mine = Shown::default();
+        let pressure = push * 3.0 / grain.correction.trace();
+        mine.set_matrix(&(grain.correction.matrix() * -pressure));
+        let mine = &mine;
+        let (hold, _) = self.around.hold(site, mine);
         self.around.push_of_walls(site, mine, &hold) * grain.lightness
     }
 }

@@ -4,20 +4,15 @@
 //! answer: pressure to what still comes together, friction to what still shears, within the yield limit. Stresses are
 //! those of the last step to begin with, so a pile at rest is a fixed point and costs no convergence.
 
+use super::eight::{Eight, Terms};
 use super::lists::CHUNK;
-use super::operator::Grain;
-use super::shown::Shown;
+use super::operator::{Around, Grain, Site};
+use super::shown::{Shown, lanes, vector};
 use super::tensor::Sym3;
 use super::work::Work;
-use crate::material::yield_surface::scale_one_to_yield;
 use glam::{Mat3A, Vec3A};
 use rayon::prelude::*;
-use std::f32::consts::SQRT_2;
-
-/// How much of its own answer each stress takes at once. Jacobi sweeps are stable while (PRESSURE + 2 FRICTION) times
-/// 2.95, the largest response of a lattice, is below 2.
-const PRESSURE: f32 = 0.2;
-const FRICTION: f32 = 0.13;
+use wide::f32x4;
 
 /// Wet material's artificial viscosity spreads with this speed [m/s].
 const SIGNAL_SPEED: f32 = 10.0;
@@ -35,11 +30,11 @@ pub struct Viscous {
 }
 
 impl Viscous {
-    /// The part taken out of the `speed` [m/s] with which neighbours come together or part; `wet` is the viscosity of both.
+    /// The parts taken out of the `speed` [m/s] with which neighbours come together or part; `wet` is the viscosity of both.
     #[inline]
-    fn part(self, wet: f32, speed: f32) -> f32 {
-        let signal = wet * SIGNAL_SPEED + HARSH * speed.abs();
-        (signal * self.pace).min(MOST_DRAG)
+    fn part(self, wet: f32x4, speed: f32x4) -> f32x4 {
+        let signal = wet * f32x4::splat(SIGNAL_SPEED) + speed.abs() * f32x4::splat(HARSH);
+        (signal * f32x4::splat(self.pace)).fast_min(f32x4::splat(MOST_DRAG))
     }
 }
 
@@ -76,19 +71,33 @@ impl Work {
     /// Lets the stresses answer to the velocity gradient. What is shown becomes what they do next or, after the last
     /// sweep, the gradient itself.
     pub fn relax(&mut self, dt: f32, sweep: Sweep) {
-        let slow = self.slow;
+        let terms = Terms {
+            dt,
+            turn: (sweep == Sweep::First).then_some(self.slow),
+        };
+        let tell = |shown: &mut Shown, grain: &Grain, gradient: &Mat3A| match sweep {
+            Sweep::Last => shown.set_matrix(gradient),
+            Sweep::First | Sweep::Other => show_stress(shown, grain),
+        };
         let (around, v) = (&self.around, &self.v);
-        around.for_each(&mut self.shown, &mut self.grains, |site, shown, grain| {
-            let gradient = around.gradient(site, grain, v);
-            if sweep == Sweep::First {
-                find_turn(grain, &gradient, slow);
-            }
-            answer(grain, shown, &gradient, dt);
-            match sweep {
-                Sweep::Last => shown.set_matrix(&gradient),
-                Sweep::First | Sweep::Other => show_stress(shown, grain),
-            }
-        });
+        self.shown
+            .par_chunks_mut(CHUNK)
+            .zip(self.grains.par_chunks_mut(CHUNK))
+            .zip(&around.lists)
+            .enumerate()
+            .for_each(|(chunk, ((shown, grains), list))| {
+                let mut eight = Eight::default();
+                for k in 0..grains.len() {
+                    if grains[k].role.is_out() {
+                        continue;
+                    }
+                    let gradient = around.gradient(around.site(chunk, k, list), &grains[k], v);
+                    if eight.push(k, gradient) {
+                        eight.answer((shown, grains), terms, tell);
+                    }
+                }
+                eight.answer((shown, grains), terms, tell);
+            });
         if sweep == Sweep::Last {
             self.still_sleepers();
         }
@@ -117,29 +126,73 @@ impl Work {
     /// `strength` is the part taken out. Then viscosity, of what neighbours move towards each other or, under load, from each
     /// other: along the line between them, so that nothing stops to turn. The gradients are shown.
     pub fn filter(&mut self, strength: f32, viscous: Viscous, own: f32) {
-        let (around, shown, v) = (&self.around, &self.shown, &self.v);
+        let neighbours = Neighbours {
+            around: &self.around,
+            shown: &self.shown,
+            v: &self.v,
+            strength,
+            viscous,
+        };
+        let (around, v) = (&self.around, &self.v);
         around.for_each(&mut self.free, &mut self.grains, |site, smooth, _| {
-            let mine = &shown[site.i];
-            let mut rest = Vec3A::ZERO;
-            for (j, factor) in site.particles.iter() {
-                let (change, other) = (v[j] - v[site.i], &shown[j]);
-                let way = around.x[j] - site.here;
-                let parting = change.dot(way);
-                let loaded = mine.pressure().min(other.pressure()) > 0.0;
-                if loaded {
-                    let linear = (mine.times(way) + other.times(way)) * 0.5;
-                    rest -= (change - linear) * (factor * strength);
-                }
-                if loaded || parting < 0.0 {
-                    let squared = way.length_squared().max(f32::MIN_POSITIVE);
-                    let wet = mine.viscosity().min(other.viscosity());
-                    let part = viscous.part(wet, parting / squared.sqrt());
-                    rest -= way * (part * factor * parting / squared);
-                }
-            }
-            *smooth = v[site.i] + rest / own;
+            *smooth = v[site.i] - neighbours.excess(site) / own;
         });
         std::mem::swap(&mut self.v, &mut self.free);
+    }
+}
+
+/// What the filter looks up. The gradients are shown.
+struct Neighbours<'a> {
+    around: &'a Around,
+    shown: &'a [Shown],
+    v: &'a [Vec3A],
+    strength: f32,
+    viscous: Viscous,
+}
+
+impl Neighbours<'_> {
+    /// What a particle moves too fast by, times the weight of all around it. Four neighbours at a time.
+    fn excess(&self, site: Site<'_>) -> Vec3A {
+        let mine = &self.shown[site.i];
+        let (here, own) = (lanes(site.here), lanes(self.v[site.i]));
+        let (mut excess, mut weighed) = (f32x4::ZERO, f32x4::ZERO);
+        for (four, factors) in site.particles.fours(site.i) {
+            let ways = four.map(|j| lanes(self.around.x[j]) - here);
+            let changes = four.map(|j| lanes(self.v[j]) - own);
+            let pairs = (&four, factors);
+            let (linear, along) = self.weights(mine, pairs, (&ways, &changes));
+            for (k, j) in four.into_iter().enumerate() {
+                let by_linear = ways[k] * f32x4::splat(linear[k]);
+                let seen = self.shown[j].times_lanes(vector(by_linear));
+                excess += changes[k] * f32x4::splat(linear[k]) - seen * f32x4::HALF;
+                excess += ways[k] * f32x4::splat(along[k]);
+                weighed += by_linear;
+            }
+        }
+        vector(excess) - mine.times(vector(weighed)) * 0.5
+    }
+
+    /// How much of four differences beyond the linear field is taken out, and how much of the ways to them.
+    #[inline]
+    fn weights(
+        &self,
+        mine: &Shown,
+        (four, factors): (&[usize; 4], f32x4),
+        (ways, changes): (&[f32x4; 4], &[f32x4; 4]),
+    ) -> ([f32; 4], [f32; 4]) {
+        let ([x, y, z, _], [u, v, w, _]) = (f32x4::transpose(*ways), f32x4::transpose(*changes));
+        let parting = x * u + y * v + z * w;
+        let squared = (x * x + y * y + z * z).fast_max(f32x4::splat(f32::MIN_POSITIVE));
+        let pressure = f32x4::new(four.map(|j| self.shown[j].pressure()));
+        let least = pressure.fast_min(f32x4::splat(mine.pressure()));
+        let loaded = least.simd_gt(f32x4::ZERO);
+        let linear = loaded & (factors * f32x4::splat(self.strength));
+        let wet = f32x4::new(four.map(|j| self.shown[j].viscosity()));
+        let wet = wet.fast_min(f32x4::splat(mine.viscosity()));
+        let part = self.viscous.part(wet, parting / squared.sqrt());
+        let matters = loaded | parting.simd_lt(f32x4::ZERO);
+        let along = matters & (part * factors * parting / squared);
+        (linear.to_array(), along.to_array())
     }
 }
 
@@ -147,80 +200,4 @@ impl Work {
 fn show_stress(shown: &mut Shown, grain: &Grain) {
     let sigma = grain.stress.plus(&Sym3::splat(-shown.pressure()));
     shown.set_matrix(&(sigma.matrix() * grain.correction.matrix()));
-}
-
-/// One particle's stresses answer to its velocity gradient.
-fn answer(grain: &mut Grain, shown: &mut Shown, gradient: &Mat3A, dt: f32) {
-    let rate = Sym3::of(gradient);
-    let closing = grain.gap - dt * rate.trace();
-    let more = PRESSURE * closing / (dt * dt * grain.compliance);
-    shown.set_pressure((shown.pressure() + more).max(0.0));
-    let gain = 3.0 * FRICTION / (dt * grain.compliance);
-    let against = rate.deviator().turned(grain.turn.into()).scaled(gain);
-    let stress = grain.stress.plus(&against);
-    let cosine = 1.0 / (1.0 + grain.mu * grain.mu).sqrt();
-    let sine = grain.mu * cosine;
-    let strength = sine * grain.load + cosine * grain.cohesion;
-    grain.stress = stress.scaled(scale_one_to_yield(stress.invariants(), strength, sine));
-}
-
-/// Turns friction by half the friction angle against the spin, in proportion to how much of the motion is spin: the plane of
-/// shearing is then one that Mohr and Coulomb's law lets slide. Shear slower than `slow` [1/s] turns nothing.
-fn find_turn(grain: &mut Grain, gradient: &Mat3A, slow: f32) {
-    let (x, y, z) = (gradient.x_axis, gradient.y_axis, gradient.z_axis);
-    let curl = Vec3A::new(y.z - z.y, z.x - x.z, x.y - y.x);
-    let rate = SQRT_2 * Sym3::of(gradient).deviator().norm();
-    let spin = curl.length();
-    let angle = -0.5 * grain.mu.atan() * (spin / (rate + slow)).min(1.0);
-    grain.turn = (curl * ((0.5 * angle).tan() / spin.max(f32::MIN_POSITIVE))).into();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shear_band_slides_at_the_friction_angle() {
-        for (degrees, direction) in [(20f32, 1.0f32), (34.0, 1.0), (34.0, -1.0), (45.0, 1.0)] {
-            // Layers of y that move along x.
-            let shear = Vec3A::X * (3.0 * direction);
-            let gradient = Mat3A::from_cols(Vec3A::ZERO, shear, Vec3A::ZERO);
-            let mut grain = Grain {
-                mu: degrees.to_radians().tan(),
-                compliance: 1.0,
-                load: 500.0,
-                ..Grain::default()
-            };
-            let mut shown = Shown::new(500.0, 0.0);
-            find_turn(&mut grain, &gradient, 1e-6);
-            for _ in 0..100 {
-                answer(&mut grain, &mut shown, &gradient, 1e-3);
-            }
-            let (along, across) = (grain.stress.off[2], 500.0 - grain.stress.diagonal[1]);
-            let found = (along * direction / across).atan().to_degrees();
-            assert!((found - degrees).abs() < 0.1, "{found} for {degrees}");
-        }
-    }
-
-    #[test]
-    fn a_slope_at_rest_stands_no_steeper_than_its_angle() {
-        // The steepest direction of any stress that holds: asin((σ₁ − σ₃) / (σ₁ + σ₃)).
-        let mut grain = Grain {
-            mu: 30f32.to_radians().tan(),
-            compliance: 1.0,
-            load: 800.0,
-            ..Grain::default()
-        };
-        let mut shown = Shown::new(800.0, 0.0);
-        for axes in [[1.0, 0.0, -1.0], [1.0, -0.5, -0.5], [0.5, 0.5, -1.0]] {
-            let gradient = Mat3A::from_diagonal(axes.into());
-            for _ in 0..100 {
-                answer(&mut grain, &mut shown, &gradient, 1e-3);
-            }
-            let mut stress = grain.stress.diagonal.map(|s| 800.0 - s);
-            stress.sort_by(f32::total_cmp);
-            let sine = (stress[2] - stress[0]) / (stress[2] + stress[0]);
-            assert!((sine - 0.5).abs() < 1e-3, "{axes:?}: {sine}");
-        }
-    }
 }

@@ -3,11 +3,12 @@
 use super::boundary::Boundary;
 use super::kernel::Kernel;
 use super::operator::{Grain, Moments};
+use super::shown::lanes as vector_lanes;
 use barchan_base::cells::{Cells, Cursor};
 use glam::{IVec3, Vec3A};
 use rayon::prelude::*;
 use std::ops::Range;
-use wide::f32x4;
+use wide::{f32x4, f32x8};
 
 /// Particles in one list, and in one piece of every loop.
 pub const CHUNK: usize = 512;
@@ -21,15 +22,27 @@ pub struct List {
     /// For each particle, where its neighbours among the particles end and where its boundary samples end.
     ends: Vec<[u32; 2]>,
     near: Vec<u32>,
-    /// Slope of the kernel over the distance, times the neighbour's volume [1/m²].
-    factor: Vec<f32>,
+    /// Slope of the kernel over the distance, times the neighbour's volume, in units.
+    factor: Vec<u16>,
+    /// The unit [1/m²].
+    unit: f32,
+}
+
+/// The largest volume of a boundary sample, a lone one's, is below this many times that of a particle.
+const MOST_SHARE: f32 = 4.0;
+
+/// Factors are kept as whole multiples of this, which is negative as they are. Everything is measured with what is kept, so
+/// that linear fields are still differentiated exactly and forces are equal and opposite.
+fn unit(kernel: &Kernel) -> f32 {
+    MOST_SHARE * kernel.slope(0.0) * kernel.volume / f32::from(u16::MAX)
 }
 
 /// A stretch of neighbours: indices and factors.
 #[derive(Clone, Copy)]
 pub struct Near<'a> {
     indices: &'a [u32],
-    factors: &'a [f32],
+    factors: &'a [u16],
+    unit: f32,
 }
 
 impl<'a> Near<'a> {
@@ -39,7 +52,21 @@ impl<'a> Near<'a> {
         self.indices
             .iter()
             .zip(self.factors)
-            .map(|(index, factor)| (*index as usize, *factor))
+            .map(move |(index, factor)| (*index as usize, f32::from(*factor) * self.unit))
+    }
+
+    /// Four of them at a time; the last are filled up with `pad`, whose factor is zero.
+    #[inline]
+    pub fn fours(self, pad: usize) -> impl Iterator<Item = ([usize; LANES], f32x4)> + 'a {
+        let fours = self.indices.chunks(LANES).zip(self.factors.chunks(LANES));
+        fours.map(move |(indices, factors)| {
+            let (mut four, mut weights) = ([pad; LANES], [0.0; LANES]);
+            for k in 0..indices.len().min(LANES) {
+                four[k] = indices[k] as usize;
+                weights[k] = f32::from(factors[k]);
+            }
+            (four, f32x4::new(weights) * f32x4::splat(self.unit))
+        })
     }
 
     /// True where there are none.
@@ -53,6 +80,7 @@ impl List {
         Near {
             indices: &self.near[range.clone()],
             factors: &self.factor[range],
+            unit: self.unit,
         }
     }
 
@@ -76,8 +104,9 @@ impl List {
     }
 
     /// Makes room for what `count` particles have in a full lattice.
-    fn begin(&mut self, count: usize) {
+    fn begin(&mut self, count: usize, unit: f32) {
         self.clear();
+        self.unit = unit;
         if self.near.capacity() == 0 {
             self.make_room(count * USUAL);
         }
@@ -92,7 +121,7 @@ impl List {
         let (more, room) = (particles.count + samples.count, self.near.capacity());
         if self.near.len() + more > room {
             // Not twice as much, as vectors grow by themselves: the lists are most of the memory.
-            self.make_room(more.max(room / 16));
+            self.make_room(more.max(room / 64));
         }
         let ends = [particles, samples].map(|found| {
             self.near.extend_from_slice(&found.near[..found.count]);
@@ -117,30 +146,24 @@ const BATCH: usize = 64;
 /// Numbers worked on side by side.
 const LANES: usize = 4;
 
-/// The neighbours of one particle while they are searched. Columns end in entries out of the kernel's reach, to a
-/// multiple of the lanes.
+/// The neighbours of one particle while they are searched.
 #[derive(Default)]
 struct Found {
     near: Vec<u32>,
-    /// From the neighbour to the particle, axis by axis [m].
-    way: [Vec<f32>; 3],
     /// The neighbour's volume over that of a particle.
     share: Vec<f32>,
-    factor: Vec<f32>,
+    factor: Vec<u16>,
     count: usize,
 }
 
 impl Found {
-    /// Makes room for `most` neighbours, and forgets those there were.
-    fn begin(&mut self, most: usize) {
-        self.count = 0;
+    /// Makes room for `most` neighbours.
+    fn make_room(&mut self, most: usize) {
         let most = most + BATCH;
         if self.near.len() < most {
             self.near.resize(most, 0);
-            let [x, y, z] = &mut self.way;
-            for floats in [x, y, z, &mut self.share, &mut self.factor] {
-                floats.resize(most, 1.0);
-            }
+            self.share.resize(most, 1.0);
+            self.factor.resize(most, 0);
         }
     }
 
@@ -150,19 +173,15 @@ impl Found {
         &mut self,
         batch: Range<usize>,
         i: usize,
-        here: [f32; 3],
-        (axes, reach): (&[Vec<f32>; 3], f32),
+        here: [f32x8; 3],
+        (axes, reach): (&[Vec<f32>; 3], f32x8),
     ) {
         let [x, y, z] = axes.each_ref().map(|axis| &axis[batch.start..]);
-        let [hx, hy, hz] = here.map(f32x4::splat);
-        let reach = f32x4::splat(reach);
         let mut hits = 0u64;
-        for first in (0..batch.len()).step_by(LANES) {
-            let (x, y, z) = (
-                hx - lanes(x, first),
-                hy - lanes(y, first),
-                hz - lanes(z, first),
-            );
+        for first in (0..batch.len()).step_by(PAD) {
+            let x = here[0] - eight(x, first);
+            let y = here[1] - eight(y, first);
+            let z = here[2] - eight(z, first);
             let near = (x * x + y * y + z * z).simd_lt(reach);
             hits |= u64::from(near.to_bitmask()) << first;
         }
@@ -171,51 +190,60 @@ impl Found {
         if batch.contains(&i) {
             hits &= !(1 << (i - batch.start));
         }
-        while hits != 0 {
-            let j = hits.trailing_zeros() as usize;
-            self.push(
-                batch.start + j,
-                [here[0] - x[j], here[1] - y[j], here[2] - z[j]],
-            );
+        let found = &mut self.near[self.count..self.count + BATCH];
+        self.count += hits.count_ones() as usize;
+        for near in found {
+            if hits == 0 {
+                break;
+            }
+            *near = batch.start as u32 + hits.trailing_zeros();
             hits &= hits - 1;
         }
     }
 
-    #[inline]
-    fn push(&mut self, j: usize, way: [f32; 3]) {
-        self.near[self.count] = j as u32;
-        for (column, way) in self.way.iter_mut().zip(way) {
-            column[self.count] = way;
-        }
-        self.count += 1;
-    }
-
-    /// Finds the factors, and adds to the moments of the particle whose neighbours these are.
-    fn weigh(&mut self, kernel: &Kernel, sums: &mut Moments) {
+    /// Finds the factors, and adds to the moments of the particle at `here` whose neighbours these are.
+    fn weigh(
+        &mut self,
+        kernel: &Kernel,
+        (here, place): (Vec3A, impl Fn(usize) -> Vec3A),
+        sums: &mut Moments,
+    ) {
+        // Who fills up the last four has no volume.
         let end = self.count.next_multiple_of(LANES);
-        for (axis, column) in self.way.iter_mut().enumerate() {
-            let beyond = if axis == 0 { 2.0 * kernel.support } else { 0.0 };
-            column[self.count..end].fill(beyond);
-        }
-        let volume = f32x4::splat(kernel.volume);
+        let filler = self.near.first().copied().unwrap_or(0);
+        self.near[self.count..end].fill(filler);
+        self.share[self.count..end].fill(0.0);
+        let (unit, volume) = (unit(kernel), f32x4::splat(kernel.volume));
         for first in (0..end).step_by(LANES) {
-            let way = self.way.each_ref().map(|column| lanes(column, first));
-            let [x, y, z] = way;
+            let way = |k: usize| vector_lanes(here - place(self.near[first + k] as usize));
+            let [x, y, z, _] = f32x4::transpose(std::array::from_fn(way));
             let (value, slope) = kernel.lanes(x * x + y * y + z * z);
-            let share = lanes(&self.share, first) * volume;
-            let factor = slope * share;
-            self.factor[first..first + LANES].copy_from_slice(&factor.to_array());
-            sums.add(way, value * share, factor);
+            let share = four(&self.share, first) * volume;
+            let steps = (slope * share * f32x4::splat(1.0 / unit)).fast_round_int();
+            for (factor, steps) in self.factor[first..].iter_mut().zip(steps.to_array()) {
+                *factor = steps as u16;
+            }
+            let factor = f32x4::from_i32x4(steps) * f32x4::splat(unit);
+            sums.add([x, y, z], value * share, factor);
         }
+        self.share[self.count..end].fill(1.0);
     }
 }
 
 #[inline]
-fn lanes(column: &[f32], first: usize) -> f32x4 {
+fn four(column: &[f32], first: usize) -> f32x4 {
     let four: [f32; LANES] = column[first..first + LANES]
         .try_into()
         .expect("a slice of four");
     f32x4::new(four)
+}
+
+#[inline]
+fn eight(column: &[f32], first: usize) -> f32x8 {
+    let eight: [f32; PAD] = column[first..first + PAD]
+        .try_into()
+        .expect("a slice of eight");
+    f32x8::new(eight)
 }
 
 type Around = ([Range<usize>; 9], [Range<usize>; 9]);
@@ -224,7 +252,9 @@ type Around = ([Range<usize>; 9], [Range<usize>; 9]);
 pub struct Search<'a> {
     /// The particles, sorted.
     pub cells: &'a Cells,
-    /// Their places, in the order of the cells, axis by axis. They end in [`PAD`] that are nowhere.
+    /// Their places, in the order of the cells.
+    pub x: &'a [Vec3A],
+    /// The same axis by axis. They end in [`PAD`] that are nowhere.
     pub axes: &'a [Vec<f32>; 3],
     /// The bodies.
     pub boundary: &'a Boundary,
@@ -233,7 +263,7 @@ pub struct Search<'a> {
 }
 
 /// Entries behind the last particle's, so that lanes may be read beyond it.
-pub const PAD: usize = LANES;
+pub const PAD: usize = 8;
 
 /// Where a chunk's neighbours are collected.
 #[derive(Default)]
@@ -241,6 +271,14 @@ struct Scratch {
     particles: Found,
     samples: Found,
     cursors: (Cursor, Cursor),
+}
+
+impl Scratch {
+    fn make_room(&mut self, (particles, samples): &Around) {
+        let all = |stretches: &[Range<usize>; 9]| stretches.iter().map(Range::len).sum();
+        self.particles.make_room(all(particles));
+        self.samples.make_room(all(samples));
+    }
 }
 
 impl Search<'_> {
@@ -278,20 +316,26 @@ impl Search<'_> {
         (densities, grains): (&mut [f32], &mut [Grain]),
         scratch: &mut Scratch,
     ) {
-        list.begin(grains.len());
+        list.begin(grains.len(), unit(&self.kernel));
         let end = first + grains.len();
         let mut place = first;
         while place < end {
             let cell = self.cells.cell_of(place);
             let at = self.cells.coordinates(cell);
             let around = self.around(at, &mut scratch.cursors);
+            scratch.make_room(&around);
             let last = self.cells.places(cell).end.min(end);
             for i in place..last {
                 self.find(i, at, &around, scratch);
                 let mut sums = Moments::default();
-                scratch.particles.weigh(&self.kernel, &mut sums);
+                let (here, samples) = (self.x[i], self.boundary.samples());
+                let particles = |j: usize| self.x[j];
+                let found = &mut scratch.particles;
+                found.weigh(&self.kernel, (here, particles), &mut sums);
                 let alone = sums.clone();
-                scratch.samples.weigh(&self.kernel, &mut sums);
+                let samples = |j: usize| samples[j].position;
+                let found = &mut scratch.samples;
+                found.weigh(&self.kernel, (here, samples), &mut sums);
                 densities[i - first] = sums.density() + self.kernel.value(0.0) * self.kernel.volume;
                 grains[i - first].measure(&alone, &sums);
                 list.add(&scratch.particles, &scratch.samples);
@@ -303,41 +347,45 @@ impl Search<'_> {
 
     /// Finds the neighbours of particle `i` in the cell at `at`.
     fn find(&self, i: usize, at: IVec3, (particles, samples): &Around, scratch: &mut Scratch) {
-        let here = self.axes.each_ref().map(|axis| axis[i]);
         let reach = self.kernel.reach * self.kernel.reach;
+        let here = self.axes.each_ref().map(|axis| f32x8::splat(axis[i]));
+        let wide = (self.axes, f32x8::splat(reach));
+        let aside = self.aside(at, self.x[i]);
         let found = &mut scratch.particles;
-        found.begin(particles.iter().map(Range::len).sum());
+        found.count = 0;
         for (row, stretch) in particles.iter().enumerate() {
-            if self.is_far(row, at, here) {
+            if aside[0][row % 3] + aside[1][row / 3] > FAR {
                 continue;
             }
             for begin in stretch.clone().step_by(BATCH) {
                 let batch = begin..(begin + BATCH).min(stretch.end);
-                found.take(batch, i, here, (self.axes, reach));
+                found.take(batch, i, here, wide);
             }
         }
         let found = &mut scratch.samples;
-        found.begin(samples.iter().map(Range::len).sum());
+        found.count = 0;
         let placed = self.boundary.samples();
-        let here = Vec3A::from_array(here);
+        if placed.is_empty() || samples.iter().all(Range::is_empty) {
+            return;
+        }
         for j in samples.iter().cloned().flatten() {
-            let way = here - placed[j].position;
-            if way.length_squared() < reach {
+            if (self.x[i] - placed[j].position).length_squared() < reach {
+                found.near[found.count] = j as u32;
                 found.share[found.count] = placed[j].volume / self.kernel.volume;
-                found.push(j, way.to_array());
+                found.count += 1;
             }
         }
     }
 
-    /// True where a row of cells is out of reach of a place in the cell at `at`; rows are numbered as by [`Cells::rows`].
-    fn is_far(&self, row: usize, at: IVec3, here: [f32; 3]) -> bool {
-        /// More than one, for rounding.
-        const FAR: f32 = 1.05;
-        let beside = |side: usize, axis: usize| {
+    /// How far a place in the cell at `at` is from the three rows of cells along y, and from those along z: squared, over the
+    /// squared reach.
+    fn aside(&self, at: IVec3, here: Vec3A) -> [[f32; 3]; 2] {
+        [1, 2].map(|axis| {
             let within = here[axis] / self.kernel.reach - at[axis] as f32;
-            [within, 0.0, 1.0 - within][side].max(0.0)
-        };
-        let (y, z) = (beside(row % 3, 1), beside(row / 3, 2));
-        y * y + z * z > FAR
+            [within, 0.0, 1.0 - within].map(|way| way.max(0.0).powi(2))
+        })
     }
 }
+
+/// Rows of cells further away than this are out of reach; more than one, for rounding.
+const FAR: f32 = 1.05;

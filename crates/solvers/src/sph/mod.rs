@@ -12,6 +12,7 @@
 
 mod answer;
 mod boundary;
+mod eight;
 mod finish;
 mod ihmsen;
 mod implicit;

@@ -255,8 +255,9 @@ impl Around {
             });
     }
 
+    /// The `k`th particle of a chunk.
     #[inline]
-    fn site<'a>(&self, chunk: usize, k: usize, list: &'a List) -> Site<'a> {
+    pub fn site<'a>(&self, chunk: usize, k: usize, list: &'a List) -> Site<'a> {
         let i = chunk * CHUNK + k;
         Site {
             i,
@@ -281,16 +282,20 @@ impl Around {
         let mut push = vector(push);
         grain.load = load / (own + grain.weight);
         if !site.samples.is_empty() {
-            // Next to a wall the first row carries more than the second: its own load counts.
-            grain.load = mine.pressure();
-            grain.hold = self.hold(site, mine);
+            let (hold, rough) = self.hold(site, mine);
+            grain.hold = hold;
+            // Next to a wall the first row carries more than the second: its own load counts, as far as the wall can make use of
+            // it. What lies on top bears nothing itself: without what is around it, it would creep along the wall.
+            let more = (mine.pressure() - grain.load).max(0.0);
+            grain.load += more * (rough / grain.mu).min(1.0);
             push += self.push_of_walls(site, mine, &grain.hold);
         }
         push
     }
 
-    /// How well bodies hold a particle: fully below the Coulomb limit of what they would give it if they did.
-    pub fn hold(&self, site: Site<'_>, mine: &Shown) -> Hold {
+    /// How well bodies hold a particle: fully below the Coulomb limit of what they would give it if they did. And their
+    /// coefficient of friction.
+    pub fn hold(&self, site: Site<'_>, mine: &Shown) -> (Hold, f32) {
         let mut hold = Hold::default();
         let mut walls = [(0.0f32, Vec3A::ZERO, 0.0f32, f32::MIN_POSITIVE); 2];
         for (b, factor) in site.samples.iter() {
@@ -315,7 +320,12 @@ impl Around {
                 1.0
             }
         });
-        hold
+        let rough = walls
+            .map(|(_, _, friction, _)| friction)
+            .iter()
+            .sum::<f32>()
+            / walls.map(|(_, _, _, weight)| weight).iter().sum::<f32>();
+        (hold, rough)
     }
 
     /// The force per volume that bodies give of `mine`.
@@ -351,7 +361,7 @@ impl Around {
                     }
                     let sums = sums.get_or_insert_with(|| none.clone());
                     let hold = match grain.role {
-                        Role::Leaning => self.hold(site, &shown[site.i]),
+                        Role::Leaning => self.hold(site, &shown[site.i]).0,
                         _ => grain.hold,
                     };
                     for (b, factor) in site.samples.iter() {
@@ -466,6 +476,7 @@ mod tests {
         }
         let search = Search {
             cells: &cells,
+            x: &x,
             axes: &axes,
             boundary: &boundary,
             kernel,

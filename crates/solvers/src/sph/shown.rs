@@ -56,13 +56,6 @@ impl Shown {
         }
     }
 
-    /// The mean of the matrix's diagonal.
-    #[inline]
-    pub fn mean(&self) -> f32 {
-        let [x, y, z] = self.columns.map(f32x4::to_array);
-        (x[0] + y[1] + z[2]) / 3.0
-    }
-
     /// The matrix times a vector.
     #[inline]
     pub fn times(&self, by: Vec3A) -> Vec3A {

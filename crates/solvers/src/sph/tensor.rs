@@ -1,6 +1,6 @@
 //! Symmetric 3×3 tensors in six numbers.
 
-use glam::{Mat3A, Quat, Vec3A};
+use glam::{Mat3A, Vec3A};
 
 /// A symmetric tensor.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -90,22 +90,6 @@ impl Sym3 {
         }
     }
 
-    /// Second and third invariant of a deviator: half the square of its norm, and its determinant.
-    pub fn invariants(&self) -> (f32, f32) {
-        let norm = self.norm();
-        let ([xx, yy, zz], [yz, xz, xy]) = (self.diagonal, self.off);
-        let determinant =
-            xx * (yy * zz - yz * yz) - xy * (xy * zz - yz * xz) + xz * (xy * yz - yy * xz);
-        (0.5 * norm * norm, determinant)
-    }
-
-    /// This tensor turned about an axis, given times the tangent of half the angle.
-    #[must_use]
-    pub fn turned(&self, turn: Vec3A) -> Self {
-        let turn = Mat3A::from_quat(Quat::from_vec4(turn.extend(1.0)).normalize());
-        Self::of(&(turn * self.matrix() * turn.transpose()))
-    }
-
     /// This tensor carried along by a material that spins for a moment: `gradient` is that of the velocity times the
     /// moment's length. Its norm does not grow.
     pub fn spun(&self, gradient: &Mat3A) -> Self {
@@ -139,22 +123,6 @@ mod tests {
             .sum::<f32>();
         assert!((s.norm() - squares.sqrt()).abs() < 1e-6);
         assert!(s.plus(&Sym3::splat(3.0)).deviator().trace().abs() < 1e-6);
-    }
-
-    #[test]
-    fn turning_keeps_the_invariants_and_follows_the_rotation() {
-        let (s, angle) = (sample(), 0.4f32);
-        let turned = s.turned(Vec3A::Z * (0.5 * angle).tan());
-        let turn = Mat3A::from_rotation_z(angle);
-        let expected = Sym3::of(&(turn * s.matrix() * turn.transpose()));
-        assert!(turned.plus(&expected.scaled(-1.0)).norm() < 1e-5);
-        let ((a2, a3), (b2, b3)) = (s.invariants(), turned.invariants());
-        assert!(
-            (a2 - b2).abs() < 1e-5 && (a3 - b3).abs() < 1e-5,
-            "{a3} {b3}"
-        );
-        assert!((a3 - s.matrix().determinant()).abs() < 1e-5);
-        assert_eq!(s.turned(Vec3A::ZERO), s);
     }
 
     #[test]

@@ -164,6 +164,7 @@ impl Work {
         }
         let search = Search {
             cells: &self.cells,
+            x,
             axes: &self.axes,
             boundary,
             kernel,

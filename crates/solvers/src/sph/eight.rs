@@ -1,0 +1,303 @@
+//! Stresses answer to velocity gradients, eight particles side by side.
+
+use super::operator::Grain;
+use super::shown::Shown;
+use super::tensor::Sym3;
+use crate::material::yield_surface::{Deviators, scale_to_yield};
+use glam::Mat3A;
+use wide::f32x8;
+
+/// How much of its own answer each stress takes at once. Jacobi sweeps are stable while (PRESSURE + 2 FRICTION) times
+/// 2.95, the largest response of a lattice, is below 2.
+const PRESSURE: f32 = 0.2;
+const FRICTION: f32 = 0.13;
+
+const LANES: usize = 8;
+
+/// Up to eight particles of a chunk and their velocity gradients.
+#[derive(Default)]
+pub struct Eight {
+    /// Places in the chunk; those from `count` on are of no meaning.
+    members: [usize; LANES],
+    gradients: [Mat3A; LANES],
+    count: usize,
+}
+
+/// What the answer depends on beside the particles.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// Length of the step [s].
+    pub dt: f32,
+    /// Where friction's direction is to be found: shear slower than this [1/s] does not turn it.
+    pub turn: Option<f32>,
+}
+
+impl Eight {
+    /// Adds a particle; true where there is room for no other.
+    pub fn push(&mut self, member: usize, gradient: Mat3A) -> bool {
+        self.members[self.count] = member;
+        self.gradients[self.count] = gradient;
+        self.count += 1;
+        self.count == LANES
+    }
+
+    /// The particles' stresses answer; `tell` is given each of them, and its gradient. Empty afterwards.
+    pub fn answer(
+        &mut self,
+        (shown, grains): (&mut [Shown], &mut [Grain]),
+        terms: Terms,
+        mut tell: impl FnMut(&mut Shown, &Grain, &Mat3A),
+    ) {
+        if self.count == 0 {
+            return;
+        }
+        let last = self.count - 1;
+        let members: [usize; LANES] = std::array::from_fn(|lane| self.members[lane.min(last)]);
+        let own = members.map(|member| &grains[member]);
+        let slopes = self.slopes();
+        let turn = match terms.turn {
+            Some(slow) => find_turn(&slopes, of(own, |grain| grain.mu), slow),
+            None => std::array::from_fn(|axis| of(own, |grain| grain.turn[axis])),
+        };
+        let pressure = f32x8::new(members.map(|member| shown[member].pressure()));
+        let (pressure, stress) = answer(&slopes, own, (pressure, turn), terms.dt);
+        let (pressure, turn) = (pressure.to_array(), turn.map(f32x8::to_array));
+        let stress = [
+            stress.xx,
+            stress.yy,
+            stress.zz(),
+            stress.yz,
+            stress.xz,
+            stress.xy,
+        ];
+        let stress = stress.map(f32x8::to_array);
+        for lane in 0..self.count {
+            let [xx, yy, zz, yz, xz, xy] = stress.each_ref().map(|entry| entry[lane]);
+            let grain = &mut grains[members[lane]];
+            grain.stress = Sym3 {
+                diagonal: [xx, yy, zz],
+                off: [yz, xz, xy],
+            };
+            grain.turn = turn.each_ref().map(|axis| axis[lane]);
+            let shown = &mut shown[members[lane]];
+            shown.set_pressure(pressure[lane]);
+            tell(shown, grain, &self.gradients[lane]);
+        }
+        self.count = 0;
+    }
+
+    /// The gradients' entries, column by column.
+    fn slopes(&self) -> [[f32x8; 3]; 3] {
+        std::array::from_fn(|column| {
+            std::array::from_fn(|row| {
+                f32x8::new(
+                    self.gradients
+                        .each_ref()
+                        .map(|gradient| gradient.col(column)[row]),
+                )
+            })
+        })
+    }
+}
+
+#[inline]
+fn of(grains: [&Grain; LANES], number: impl Fn(&Grain) -> f32) -> f32x8 {
+    f32x8::new(grains.map(number))
+}
+
+/// The symmetric part without trace, and the trace.
+#[inline]
+fn deviator([x, y, z]: &[[f32x8; 3]; 3]) -> (Deviators, f32x8) {
+    let (half, third) = (f32x8::HALF, f32x8::splat(1.0 / 3.0));
+    let trace = x[0] + y[1] + z[2];
+    let mean = trace * third;
+    let deviator = Deviators {
+        xx: x[0] - mean,
+        yy: y[1] - mean,
+        yz: (y[2] + z[1]) * half,
+        xz: (x[2] + z[0]) * half,
+        xy: (x[1] + y[0]) * half,
+    };
+    (deviator, trace)
+}
+
+/// Pressure answers to what still comes together, friction to what still shears, within the yield limit.
+#[inline]
+fn answer(
+    slopes: &[[f32x8; 3]; 3],
+    own: [&Grain; LANES],
+    (pressure, turn): (f32x8, [f32x8; 3]),
+    dt: f32,
+) -> (f32x8, Deviators) {
+    let (rate, trace) = deviator(slopes);
+    let response = f32x8::ONE / (of(own, |grain| grain.compliance) * f32x8::splat(dt));
+    let closing = of(own, |grain| grain.gap) - f32x8::splat(dt) * trace;
+    let more = closing * response * f32x8::splat(PRESSURE / dt);
+    let pressure = (pressure + more).fast_max(f32x8::ZERO);
+    let gain = response * f32x8::splat(3.0 * FRICTION);
+    let against = turned(&rate, turn);
+    let stress = Deviators {
+        xx: of(own, |grain| grain.stress.diagonal[0]) + against.xx * gain,
+        yy: of(own, |grain| grain.stress.diagonal[1]) + against.yy * gain,
+        yz: of(own, |grain| grain.stress.off[0]) + against.yz * gain,
+        xz: of(own, |grain| grain.stress.off[1]) + against.xz * gain,
+        xy: of(own, |grain| grain.stress.off[2]) + against.xy * gain,
+    };
+    let mu = of(own, |grain| grain.mu);
+    let cosine = f32x8::ONE / (f32x8::ONE + mu * mu).sqrt();
+    let sine = mu * cosine;
+    let strength = sine * of(own, |grain| grain.load) + cosine * of(own, |grain| grain.cohesion);
+    let scale = scale_to_yield(&stress, strength, sine);
+    let stress = Deviators {
+        xx: stress.xx * scale,
+        yy: stress.yy * scale,
+        yz: stress.yz * scale,
+        xz: stress.xz * scale,
+        xy: stress.xy * scale,
+    };
+    (pressure, stress)
+}
+
+/// Friction is turned by half the friction angle against the spin, in proportion to how alike spin and shear are: the plane of
+/// shearing is then one that Mohr and Coulomb's law lets slide. Shear slower than `slow` [1/s] turns nothing. The axis is
+/// given times the tangent of half the angle.
+#[inline]
+fn find_turn(slopes: &[[f32x8; 3]; 3], mu: f32x8, slow: f32) -> [f32x8; 3] {
+    let [x, y, z] = slopes;
+    let curl = [y[2] - z[1], z[0] - x[2], x[1] - y[0]];
+    let spin = curl[0] * curl[0] + curl[1] * curl[1] + curl[2] * curl[2];
+    let spin = spin.sqrt();
+    let rate = (deviator(slopes).0.square() * f32x8::splat(2.0)).sqrt();
+    // As a whole material may turn as fast as it likes.
+    let slow = f32x8::splat(slow.max(f32::MIN_POSITIVE));
+    let part = spin.fast_min(rate) / (spin.fast_max(rate) + slow);
+    // Half of half the friction angle: so small that three terms of the tangent do.
+    let half = mu.atan() * part * f32x8::splat(-0.25);
+    let square = half * half;
+    let tangent = half
+        * (f32x8::ONE + square * (f32x8::splat(1.0 / 3.0) + square * f32x8::splat(2.0 / 15.0)));
+    let scale = tangent / spin.fast_max(f32x8::splat(f32::MIN_POSITIVE));
+    curl.map(|curl| curl * scale)
+}
+
+/// Tensors turned about axes that are given times the tangent of half the angle.
+#[inline]
+fn turned(s: &Deviators, [x, y, z]: [f32x8; 3]) -> Deviators {
+    let two = f32x8::splat(2.0);
+    let square = x * x + y * y + z * z;
+    let scale = f32x8::ONE / (f32x8::ONE + square);
+    let keep = (f32x8::ONE - square) * scale;
+    let (dx, dy, dz) = (x * two * scale, y * two * scale, z * two * scale);
+    // Rows of the rotation.
+    let r = [
+        [keep + dx * x, dx * y - dz, dx * z + dy],
+        [dy * x + dz, keep + dy * y, dy * z - dx],
+        [dz * x - dy, dz * y + dx, keep + dz * z],
+    ];
+    let s = [[s.xx, s.xy, s.xz], [s.xy, s.yy, s.yz], [s.xz, s.yz, s.zz()]];
+    let dot = |a: &[f32x8; 3], b: &[f32x8; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+    let m = r
+        .each_ref()
+        .map(|row| s.each_ref().map(|column| dot(row, column)));
+    Deviators {
+        xx: dot(&m[0], &r[0]),
+        yy: dot(&m[1], &r[1]),
+        yz: dot(&m[1], &r[2]),
+        xz: dot(&m[0], &r[2]),
+        xy: dot(&m[0], &r[1]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::{Vec3A, vec3a};
+
+    /// One particle's stresses after a while of the same motion.
+    fn answered(grain: Grain, gradient: Mat3A, turn: bool) -> (Grain, f32) {
+        let mut grains = [grain];
+        let mut shown = [Shown::new(grain.load, 0.0)];
+        for _ in 0..100 {
+            let mut eight = Eight::default();
+            eight.push(0, gradient);
+            let terms = Terms {
+                dt: 1e-3,
+                turn: turn.then_some(1e-6),
+            };
+            eight.answer((&mut shown, &mut grains), terms, |_, _, _| {});
+        }
+        (grains[0], shown[0].pressure())
+    }
+
+    #[test]
+    fn a_shear_band_slides_at_the_friction_angle() {
+        for (degrees, direction) in [(20f32, 1.0f32), (34.0, 1.0), (34.0, -1.0), (45.0, 1.0)] {
+            // Layers of y that move along x.
+            let shear = Vec3A::X * (3.0 * direction);
+            let gradient = Mat3A::from_cols(Vec3A::ZERO, shear, Vec3A::ZERO);
+            let grain = Grain {
+                mu: degrees.to_radians().tan(),
+                compliance: 1.0,
+                load: 500.0,
+                ..Grain::default()
+            };
+            let (grain, _) = answered(grain, gradient, true);
+            let (along, across) = (grain.stress.off[2], 500.0 - grain.stress.diagonal[1]);
+            let found = (along * direction / across).atan().to_degrees();
+            assert!((found - degrees).abs() < 0.1, "{found} for {degrees}");
+        }
+    }
+
+    #[test]
+    fn a_slope_at_rest_stands_no_steeper_than_its_angle() {
+        // The steepest direction of any stress that holds: asin((σ₁ − σ₃) / (σ₁ + σ₃)).
+        let grain = Grain {
+            mu: 30f32.to_radians().tan(),
+            compliance: 1.0,
+            load: 800.0,
+            ..Grain::default()
+        };
+        for axes in [[1.0, 0.0, -1.0], [1.0, -0.5, -0.5], [0.5, 0.5, -1.0]] {
+            let (grain, _) = answered(grain, Mat3A::from_diagonal(axes.into()), false);
+            let mut stress = grain.stress.diagonal.map(|s| 800.0 - s);
+            stress.sort_by(f32::total_cmp);
+            let sine = (stress[2] - stress[0]) / (stress[2] + stress[0]);
+            assert!((sine - 0.5).abs() < 1e-3, "{axes:?}: {sine}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_move_without_gravity_turns_nothing() {
+        let still = [[f32x8::ZERO; 3]; 3];
+        for axis in find_turn(&still, f32x8::splat(0.6), 0.0) {
+            assert!(axis.to_array().iter().all(|turn| turn.abs() < 1e-12));
+        }
+    }
+
+    #[test]
+    fn turning_is_a_rotation() {
+        let one = f32x8::splat;
+        let s = Deviators {
+            xx: one(1.0),
+            yy: one(-2.0),
+            yz: one(0.3),
+            xz: one(-0.2),
+            xy: one(0.7),
+        };
+        let (axis, angle) = (vec3a(0.6, 0.0, 0.8), 0.4f32);
+        let by = axis * (0.5 * angle).tan();
+        let found = turned(&s, [one(by.x), one(by.y), one(by.z)]);
+        let matrix = Mat3A::from_cols(
+            vec3a(1.0, 0.7, -0.2),
+            vec3a(0.7, -2.0, 0.3),
+            vec3a(-0.2, 0.3, 1.0),
+        );
+        let turn = Mat3A::from_axis_angle(axis.into(), angle);
+        let expected = Sym3::of(&(turn * matrix * turn.transpose()));
+        let found = [found.xx, found.yy, found.zz(), found.yz, found.xz, found.xy];
+        let expected = [expected.diagonal, expected.off].concat();
+        for (found, expected) in found.into_iter().zip(expected) {
+            assert!((found.to_array()[3] - expected).abs() < 1e-5);
+        }
+    }
+}
