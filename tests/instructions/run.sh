@@ -5,7 +5,7 @@
 #   tests/instructions/run.sh [path of barchan] [--write]
 #
 # Ends with 1 where a count is a tenth above the one in counts.tsv. --write puts today's counts there: after work that was meant to cost, or a
-# new compiler. Counts are those of the development build on one thread; skipped, with a word, without valgrind.
+# new compiler. Counts are those of the development build of .ci/run (CARGO_INCREMENTAL=0; else they differ by some percent) on one thread; skipped, with a word, without valgrind.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 barchan="$(realpath "${1:-${CARGO_TARGET_DIR:-target}/debug/barchan}")"
@@ -50,5 +50,5 @@ if [ "${2:-}" = --write ]; then
 fi
 join -t $'\t' <(grep -v '^#' $here/counts.tsv | sort) <(sort "$work/counts.tsv") | awk -F'\t' '
     { change = $3 / $2 - 1; bad = change > 0.1; failed += bad
-      printf "%-12s %13d for %13d, %+6.1f %%%s\n", $1, $3, $2, 100 * change, bad ? "  MORE" : "" }
+      printf "%-12s %13.0f for %13.0f, %+6.1f %%%s\n", $1, $3, $2, 100 * change, bad ? "  MORE" : "" }
     END { exit failed > 0 }'
