@@ -497,10 +497,15 @@ fn flip_settings(doc: &SolverDoc, model: &Model) -> FlipSettings {
         None if affine => Transfer::Apic,
         _ => Transfer::Flip(ratio.unwrap_or(if fluid { 0.97 } else { 0.1 })),
     };
+    // Zhu and Bridson take particles through a step's velocity in five parts of a cell each.
+    let usual = match doc.friction {
+        Friction::ZhuBridson if !fluid => 5.0,
+        _ => 1.0,
+    };
     FlipSettings {
         friction: doc.friction,
         transfer,
-        cfl: doc.cfl.si,
+        cfl: doc.cfl.as_ref().map_or(usual, |cfl| cfl.si),
     }
 }
 

@@ -102,8 +102,8 @@ table! {
         transfer: Option<TransferDoc>,
         /// flip: 1 keeps every detail of the motion (FLIP), 0 smooths it out (PIC); left out, 0.97 for fluids and 0.1 for sand.
         flip_ratio: Option<Quantity<Ratio, Unit>>,
-        /// flip, hybrid: cells that the fastest particle may cross in a step.
-        cfl: Quantity<Ratio, Positive> = Quantity::of(1.0),
+        /// flip, hybrid: cells that the fastest particle may cross in a step; left out, 1, and 5 with friction = "zhu-bridson", as in their work.
+        cfl: Option<Quantity<Ratio, Positive>>,
         /// hybrid: cells below the surface that never turn solid; 0 if left out.
         depth: Option<Count<0>>,
         /// hybrid: how long material must rest before it turns solid; ten times what a cell's fall takes if left out.

@@ -1,7 +1,9 @@
 //! From the grid back to the particles: their velocity, and their way through the velocity field, around solids.
 
 use super::boundary::Boundary;
-use super::eight::{LANES, SEEN, Vectors, sample, sample_with_slopes};
+use super::eight::{
+    LANES, SEEN, SEEN_WIDE, Vectors, sample, sample_wide, sample_with_slopes,
+};
 use super::field::{Faces, Field};
 use crate::material::contact::bounce;
 use barchan_base::bounds::Bounds;
@@ -12,11 +14,14 @@ use barchan_sim::solids::Solid;
 use barchan_sim::state::Particles;
 use glam::{IVec3, Mat3, Vec3};
 use rayon::prelude::*;
+use wide::f32x8;
 
 /// A particle that is slower than this part of what gravity gives in a step, under pressure, is at rest.
 const REST: f32 = 0.02;
 /// Particles keep this part of their radius from solids.
 const CLEARANCE: f32 = 0.5;
+/// The most parts that a particle's way is taken in.
+const MOST_PARTS: f32 = 16.0;
 
 /// What moves the particles of a step.
 pub(super) struct Advance<'a> {
@@ -50,6 +55,15 @@ struct View {
     /// The change of velocity in this step; for FLIP.
     change: [[f32; SEEN]; 3],
     repair: [[f32; SEEN]; 3],
+    /// The velocity as far as the blocks beside it reach, where particles cross more than a cell.
+    wide: Option<Box<[[f32; SEEN_WIDE]; 3]>>,
+}
+
+/// The halos that a block's surroundings are gathered by.
+#[derive(Default)]
+struct Halos {
+    near: Halo<2>,
+    wide: Halo<4>,
 }
 
 /// Up to eight particles of a block.
@@ -92,13 +106,13 @@ impl Advance<'_> {
                 .collect(),
             None => positions.iter().map(|_| None).collect(),
         };
-        let halo = Halo::<2>::new();
+        let halos = Halos::default();
         let parts: Vec<Moved> = (&field.occupied, positions, velocities, affines)
             .into_par_iter()
             .map(|(block, positions, velocities, affine)| {
                 let block = *block as usize;
                 let masses = &mass[field.particles_in(block)];
-                self.block(&halo, block, (positions, velocities, affine), masses)
+                self.block(&halos, block, (positions, velocities, affine), masses)
             })
             .collect();
         parts.into_iter().fold(Moved::default(), |a, b| Moved {
@@ -108,13 +122,15 @@ impl Advance<'_> {
         })
     }
 
-    fn view(&self, halo: &Halo<2>, block: usize) -> Box<View> {
+    fn view(&self, halos: &Halos, block: usize) -> Box<View> {
         let around = self.field.grid.around(block);
         let mut view = Box::new(View {
             velocity: [[0.0; SEEN]; 3],
             change: [[0.0; SEEN]; 3],
             repair: [[0.0; SEEN]; 3],
+            wide: None,
         });
+        let halo = &halos.near;
         for axis in 0..3 {
             let (now, before) = (&self.field.velocity[axis], &self.field.before[axis]);
             halo.gather(around, &mut view.velocity[axis], |cell| now[cell]);
@@ -127,17 +143,25 @@ impl Advance<'_> {
                 halo.gather(around, &mut view.repair[axis], |cell| repair[axis][cell]);
             }
         }
+        let crosses = |velocity: &f32| velocity.abs() * self.dt * self.field.inverse > 0.5;
+        if view.velocity.as_flattened().iter().any(crosses) {
+            let mut wide = Box::new([[0.0; SEEN_WIDE]; 3]);
+            for (to, now) in wide.iter_mut().zip(&self.field.velocity) {
+                halos.wide.gather(around, to, |cell| now[cell]);
+            }
+            view.wide = Some(wide);
+        }
         view
     }
 
     fn block(
         &self,
-        halo: &Halo<2>,
+        halos: &Halos,
         block: usize,
         (positions, velocities, mut affine): (&mut [Vec3], &mut [Vec3], Option<&mut [Mat3]>),
         masses: &[f32],
     ) -> Moved {
-        let view = self.view(halo, block);
+        let view = self.view(halos, block);
         let first = self.field.particles_in(block).start;
         let mut moved = Moved::default();
         for start in (0..positions.len()).step_by(LANES) {
@@ -174,8 +198,7 @@ impl Advance<'_> {
             moved.resting += few.positions.len() as u64;
             return;
         }
-        let way = self.dt * self.field.inverse;
-        let mut to = at.plus(&sample(&view.velocity, &at.plus(&flow, 0.5 * way)), way);
+        let mut to = self.flow_on(view, block, &at, &flow);
         if self.repair.is_some() {
             to = to.plus(&sample(&view.repair, &at), 1.0);
         }
@@ -187,11 +210,8 @@ impl Advance<'_> {
                 moved.resting += 1;
                 continue;
             }
-            let (mut to, mut velocity, flow) = (to.lane(i), velocity.lane(i), flow.lane(i));
-            if flow.length() * way > 1.0 {
-                to = self.far(view, (block, corner), at.lane(i), flow);
-            }
-            let mut to = (to + corner) * self.field.dx + few.shift[i];
+            let mut velocity = velocity.lane(i);
+            let mut to = (to.lane(i) + corner) * self.field.dx + few.shift[i];
             if near {
                 // What bears pressure was rubbed in the solve; walls rub the others here.
                 let rubs = !pressed[i];
@@ -215,10 +235,44 @@ impl Advance<'_> {
         self.pressure.is_some_and(|pressure| pressure[cell] > 0.0)
     }
 
-    /// Where a particle flows to that crosses more than a cell, in cells from the block's corner: the midpoint rule in parts.
-    fn far(&self, view: &View, block: (usize, Vec3), from: Vec3, flow: Vec3) -> Vec3 {
+    /// Where particles flow to, in cells from the block's corner, by the midpoint rule; those that cross more than a cell go in
+    /// parts of at most one.
+    fn flow_on(&self, view: &View, block: usize, at: &Vectors, flow: &Vectors) -> Vectors {
         let way = self.dt * self.field.inverse;
-        let parts = (flow.length() * way).ceil().min(16.0);
+        let cells = flow.lengths() * f32x8::splat(way);
+        let Some(wide) = view.wide.as_ref().filter(|_| cells.simd_gt(f32x8::ONE).any()) else {
+            return at.plus(&sample(&view.velocity, &at.plus(flow, 0.5 * way)), way);
+        };
+        let parts = cells.ceil().fast_min(f32x8::splat(MOST_PARTS));
+        let parts = parts.fast_max(f32x8::ONE);
+        let part = f32x8::splat(way) / parts;
+        let (mut to, mut flow_there, mut beyond) = (*at, *flow, f32x8::ZERO);
+        for i in 0..MOST_PARTS as usize {
+            // Those that have arrived stay.
+            let goes_on = parts.simd_gt(f32x8::splat(i as f32));
+            if !goes_on.any() {
+                break;
+            }
+            let part = goes_on & part;
+            if i > 0 {
+                let (there, unseen) = sample_wide(wide, &to);
+                (flow_there, beyond) = (there, beyond | (unseen & goes_on));
+            }
+            let middle = to.plus_each(&flow_there, part * f32x8::splat(0.5));
+            let (halfway, unseen) = sample_wide(wide, &middle);
+            (to, beyond) = (to.plus_each(&halfway, part), beyond | (unseen & goes_on));
+        }
+        let beyond = beyond.to_bitmask();
+        for lane in (0..LANES).filter(|lane| beyond >> lane & 1 == 1) {
+            to.set(lane, self.flow_far(block, at.lane(lane), flow.lane(lane)));
+        }
+        to
+    }
+
+    /// The same for one particle whose way may lead anywhere.
+    fn flow_far(&self, block: usize, from: Vec3, flow: Vec3) -> Vec3 {
+        let way = self.dt * self.field.inverse;
+        let parts = (flow.length() * way).ceil().clamp(1.0, MOST_PARTS);
         let way = way / parts;
         let (mut at, mut flow) = (from, flow);
         for _ in 0..parts as u32 {
@@ -226,16 +280,13 @@ impl Advance<'_> {
             at += middle * way;
             flow = self.anywhere(block, at);
         }
-        if self.repair.is_some() {
-            at += sample(&view.repair, &Vectors::new(&[from], |point| point)).lane(0);
-        }
         at
     }
 
     /// The velocity at a point that may be far from the block.
-    fn anywhere(&self, (block, corner): (usize, Vec3), point: Vec3) -> Vec3 {
+    fn anywhere(&self, block: usize, point: Vec3) -> Vec3 {
         let mut result = Vec3::ZERO;
-        let origin = corner.as_ivec3();
+        let origin = self.field.grid.origin(block);
         for axis in 0..3 {
             let weights = Weights::new(point, axis);
             let base = IVec3::from_array(weights.base);
@@ -383,4 +434,71 @@ pub(super) fn fastest(velocity: &[Vec3]) -> f32 {
         f32::max,
     );
     square.sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use barchan_base::grid::place_in_block;
+    use barchan_base::random::Random;
+    use barchan_sim::solids::Solids;
+
+    /// Particles that cross up to six cells in a step, side by side, go where each goes by itself.
+    #[test]
+    fn fast_particles_side_by_side_go_where_each_goes_alone() {
+        let random = Random::new(5, 8);
+        let mut particles = Particles::default();
+        particles.resize(4000);
+        for (i, position) in particles.position.iter_mut().enumerate() {
+            *position = random.in_cube(i as u64, 0) * Vec3::new(16.0, 12.0, 8.0);
+        }
+        let (mut field, mut boundary) = (Field::default(), Boundary::default());
+        field.lay(&particles, 1.0);
+        particles.permute(&field.order);
+        boundary.sample(&field, &Solids::default());
+        for block in 0..field.grid.len() {
+            for local in 0..CELLS {
+                let cell = (field.grid.origin(block) + place_in_block(local)).as_vec3();
+                let index = block * CELLS + local;
+                field.velocity[0][index] = 4.0 * (0.3 * cell.y).sin();
+                field.velocity[1][index] = 3.0 * (0.2 * cell.z + 0.1 * cell.x).cos();
+                field.velocity[2][index] = 2.0 * (0.4 * cell.x).sin();
+            }
+        }
+        let advance = Advance {
+            field: &field,
+            boundary: &boundary,
+            solids: &[],
+            transfer: Transfer::Apic,
+            repair: None,
+            shift: &[],
+            pressure: None,
+            dt: 1.2,
+            push: 0.0,
+            radius: 0.25,
+        };
+        let halos = Halos::default();
+        let (mut farthest, mut seen) = (0.0f32, 0);
+        for &block in &field.occupied {
+            let block = block as usize;
+            let view = advance.view(&halos, block);
+            for eight in particles.position[field.particles_in(block)].chunks(LANES) {
+                let at = Vectors::new(eight, |point| field.within(block, point));
+                let flow = sample(&view.velocity, &at);
+                let together = advance.flow_on(&view, block, &at, &flow);
+                for lane in 0..eight.len() {
+                    let alone = advance.flow_far(block, at.lane(lane), flow.lane(lane));
+                    let way = alone.distance(at.lane(lane));
+                    farthest = farthest.max(way);
+                    seen += u32::from(way > 1.0);
+                    assert!(
+                        together.lane(lane).distance(alone) < 1e-4,
+                        "{} {alone}",
+                        together.lane(lane)
+                    );
+                }
+            }
+        }
+        assert!(farthest > 5.0 && seen > 2000, "{farthest} {seen}");
+    }
 }

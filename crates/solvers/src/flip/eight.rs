@@ -6,11 +6,17 @@ use wide::f32x8;
 
 /// Particles that are looked after at once.
 pub(super) const LANES: usize = 8;
-/// Cells of a block with two more on each side: what a particle can see on its way.
+/// Cells of a block with two more on each side: what a particle can see that crosses a cell at most.
 const EDGE: usize = Halo::<2>::EDGE;
 pub(super) const SEEN: usize = Halo::<2>::CELLS;
+/// The same with four more, all that the blocks beside it hold; room for a power of two.
+const WIDE_EDGE: usize = Halo::<4>::EDGE;
+pub(super) const SEEN_WIDE: usize = Halo::<4>::CELLS.next_power_of_two();
+
 /// The lowest cell that is seen, from the block's corner.
-const LOWEST: f32 = -2.0;
+const fn lowest(edge: usize) -> f32 {
+    -((edge - barchan_base::grid::EDGE) as f32) / 2.0
+}
 
 /// Eight vectors, component by component.
 #[derive(Clone, Copy)]
@@ -38,12 +44,32 @@ impl Vectors {
         Vec3::new(x.as_array()[lane], y.as_array()[lane], z.as_array()[lane])
     }
 
+    /// Changes one lane's.
+    #[inline]
+    pub fn set(&mut self, lane: usize, vector: Vec3) {
+        for (axis, lanes) in self.0.iter_mut().enumerate() {
+            lanes.as_mut_array()[lane] = vector[axis];
+        }
+    }
+
     /// `self` + `other` × `factor`.
     #[inline]
     pub fn plus(&self, other: &Self, factor: f32) -> Self {
-        let factor = f32x8::splat(factor);
+        self.plus_each(other, f32x8::splat(factor))
+    }
+
+    /// The same with a factor for each lane.
+    #[inline]
+    pub fn plus_each(&self, other: &Self, factor: f32x8) -> Self {
         let ([a, b, c], [x, y, z]) = (self.0, other.0);
         Self([a + x * factor, b + y * factor, c + z * factor])
+    }
+
+    /// How long they are.
+    #[inline]
+    pub fn lengths(&self) -> f32x8 {
+        let [x, y, z] = self.0;
+        (x * x + y * y + z * z).sqrt()
     }
 }
 
@@ -109,11 +135,20 @@ struct Sample {
 #[inline]
 pub(super) fn sample(values: &[[f32; SEEN]; 3], points: &Vectors) -> Vectors {
     let among = Among::new(points);
-    Vectors([
-        component(&values[0], among.nodes(0)).value,
-        component(&values[1], among.nodes(1)).value,
-        component(&values[2], among.nodes(2)).value,
-    ])
+    Vectors([0, 1, 2].map(|axis| component::<EDGE, SEEN>(&values[axis], among.nodes(axis)).value))
+}
+
+/// The same in a wider view; and the lanes whose points it does not reach, where the nearest that it holds is given.
+#[inline]
+pub(super) fn sample_wide(values: &[[f32; SEEN_WIDE]; 3], points: &Vectors) -> (Vectors, f32x8) {
+    let among = Among::new(points);
+    let found = [0, 1, 2].map(|axis| {
+        component::<WIDE_EDGE, SEEN_WIDE>(&values[axis], among.nodes(axis)).value
+    });
+    let low = f32x8::splat(lowest(WIDE_EDGE) + 0.5);
+    let high = f32x8::splat(lowest(WIDE_EDGE) + WIDE_EDGE as f32 - 1.0);
+    let beyond = points.0.map(|x| x.simd_lt(low) | x.simd_ge(high));
+    (Vectors(found), beyond[0] | beyond[1] | beyond[2])
 }
 
 /// The same with the slopes, row by row.
@@ -123,9 +158,8 @@ pub(super) fn sample_with_slopes(
     points: &Vectors,
 ) -> (Vectors, [Vectors; 3]) {
     let among = Among::new(points);
-    let u = component(&values[0], among.nodes(0));
-    let v = component(&values[1], among.nodes(1));
-    let w = component(&values[2], among.nodes(2));
+    let [u, v, w] =
+        [0, 1, 2].map(|axis| component::<EDGE, SEEN>(&values[axis], among.nodes(axis)));
     (
         Vectors([u.value, v.value, w.value]),
         [Vectors(u.slope), Vectors(v.slope), Vectors(w.slope)],
@@ -133,11 +167,14 @@ pub(super) fn sample_with_slopes(
 }
 
 #[inline]
-fn component(values: &[f32; SEEN], [x, y, z]: [Between; 3]) -> Sample {
+fn component<const EDGE: usize, const ROOM: usize>(
+    values: &[f32; ROOM],
+    [x, y, z]: [Between; 3],
+) -> Sample {
     // A point near the rim of what is seen is drawn back to it.
     let last = f32x8::splat((EDGE - 2) as f32);
     let place = |b: Between| {
-        (b.node - f32x8::splat(LOWEST))
+        (b.node - f32x8::splat(lowest(EDGE)))
             .fast_max(f32x8::ZERO)
             .fast_min(last)
     };
@@ -145,7 +182,7 @@ fn component(values: &[f32; SEEN], [x, y, z]: [Between; 3]) -> Sample {
     let first = place(x) + row * (place(y) + row * place(z));
     let first = first.fast_trunc_int().to_array();
     // The mask changes nothing; it tells the compiler that nothing is read beyond the end.
-    let at = |lane: usize, offset: usize| values[(first[lane] as usize + offset) & (SEEN - 1)];
+    let at = |lane: usize, offset: usize| values[(first[lane] as usize + offset) & (ROOM - 1)];
     let corner = |offset: usize| {
         f32x8::new([
             at(0, offset),
@@ -201,7 +238,7 @@ mod tests {
                 (i / EDGE % EDGE) as f32,
                 (i / EDGE / EDGE) as f32,
             );
-            let mut at = cell + LOWEST + 0.5;
+            let mut at = cell + lowest(EDGE) + 0.5;
             at[axis] -= 0.5;
             at
         };
