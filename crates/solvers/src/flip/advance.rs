@@ -1,9 +1,7 @@
 //! From the grid back to the particles: their velocity, and their way through the velocity field, around solids.
 
 use super::boundary::Boundary;
-use super::eight::{
-    LANES, SEEN, SEEN_WIDE, Vectors, sample, sample_wide, sample_with_slopes,
-};
+use super::eight::{LANES, SEEN, SEEN_WIDE, Vectors, sample, sample_wide, sample_with_slopes};
 use super::field::{Faces, Field};
 use crate::material::contact::bounce;
 use barchan_base::bounds::Bounds;
@@ -202,28 +200,31 @@ impl Advance<'_> {
         if self.repair.is_some() {
             to = to.plus(&sample(&view.repair, &at), 1.0);
         }
-        let near = self.boundary.is_near(block);
         let corner = self.field.grid.origin(block).as_vec3();
-        for i in 0..few.positions.len() {
-            if rests[i] {
+        let mut goals: [Goal; LANES] = std::array::from_fn(|i| Goal {
+            moves: i < few.positions.len() && !rests[i],
+            // What bears pressure was rubbed in the solve; walls rub the others here.
+            rubs: !pressed[i],
+            to: (to.lane(i) + corner) * self.field.dx
+                + few.shift.get(i).copied().unwrap_or(Vec3::ZERO),
+            velocity: velocity.lane(i),
+        });
+        if self.boundary.is_near(block) {
+            self.keep_out(few.positions, &mut goals[..few.positions.len()]);
+        }
+        for (i, goal) in goals[..few.positions.len()].iter().enumerate() {
+            if !goal.moves {
                 few.stop(i);
                 moved.resting += 1;
                 continue;
             }
-            let mut velocity = velocity.lane(i);
-            let mut to = (to.lane(i) + corner) * self.field.dx + few.shift[i];
-            if near {
-                // What bears pressure was rubbed in the solve; walls rub the others here.
-                let rubs = !pressed[i];
-                self.keep_out(few.positions[i], &mut to, (&mut velocity, rubs));
-            }
-            few.positions[i] = to;
-            few.velocities[i] = velocity;
+            few.positions[i] = goal.to;
+            few.velocities[i] = goal.velocity;
             if let Some(affine) = &mut few.affine {
                 let rows = Mat3::from_cols(slopes[0].lane(i), slopes[1].lane(i), slopes[2].lane(i));
                 affine[i] = rows.transpose() * self.field.inverse;
             }
-            let square = velocity.length_squared();
+            let square = goal.velocity.length_squared();
             moved.kinetic_energy += 0.5 * f64::from(few.masses[i]) * f64::from(square);
             moved.max_speed_squared = moved.max_speed_squared.max(square);
         }
@@ -240,7 +241,11 @@ impl Advance<'_> {
     fn flow_on(&self, view: &View, block: usize, at: &Vectors, flow: &Vectors) -> Vectors {
         let way = self.dt * self.field.inverse;
         let cells = flow.lengths() * f32x8::splat(way);
-        let Some(wide) = view.wide.as_ref().filter(|_| cells.simd_gt(f32x8::ONE).any()) else {
+        let Some(wide) = view
+            .wide
+            .as_ref()
+            .filter(|_| cells.simd_gt(f32x8::ONE).any())
+        else {
             return at.plus(&sample(&view.velocity, &at.plus(flow, 0.5 * way)), way);
         };
         let parts = cells.ceil().fast_min(f32x8::splat(MOST_PARTS));
@@ -313,38 +318,71 @@ impl Advance<'_> {
         self.field.velocity[axis][index]
     }
 
-    /// Stops a particle at the first solid on its way, and keeps it clear of all.
-    fn keep_out(&self, from: Vec3, to: &mut Vec3, (velocity, rubs): (&mut Vec3, bool)) {
+    /// Stops particles at the first solid on their way, and keeps them clear of all.
+    fn keep_out(&self, from: &[Vec3], goals: &mut [Goal]) {
         let clear = CLEARANCE * self.radius;
-        let way = from.distance(*to);
+        let mut ways = [0.0; LANES];
+        for ((way, from), goal) in ways.iter_mut().zip(from).zip(&*goals) {
+            *way = from.distance(goal.to);
+        }
         for solid in self.solids {
-            if !solid.moves() && solid.is_beyond(*to, way + clear) {
+            if !solid.moves() && self.all_beyond(solid, &ways, goals) {
                 continue;
             }
-            let reach = way + clear;
-            if solid.bounds().distance_squared(*to) > reach * reach {
-                continue;
-            }
-            let room = solid.distance(from);
-            // A way longer than the room before it may lead through.
-            let radius = clear.min(0.5 * room);
-            if room > 0.0
-                && (way > room || solid.moves())
-                && let Some(touch) = solid.sweep(from, *to, radius, 0.0)
-            {
-                let stop = from.lerp(*to, touch.fraction);
-                let rest = *to - stop;
-                *to = stop + rest - touch.normal * rest.dot(touch.normal).min(0.0);
-            }
-            let contact = solid.contact(*to);
-            if contact.distance < clear {
-                *to += contact.normal * (clear - contact.distance);
-                let relative = *velocity - contact.velocity;
-                if relative.dot(contact.normal) < 0.0 {
-                    let friction = if rubs { solid.friction } else { 0.0 };
-                    *velocity = contact.velocity + bounce(relative, contact.normal, 0.0, friction);
+            for ((from, goal), way) in from.iter().zip(&mut *goals).zip(ways) {
+                let reach = way + clear;
+                let far = |to: Vec3| {
+                    !solid.moves() && solid.is_beyond(to, reach)
+                        || solid.bounds().distance_squared(to) > reach * reach
+                };
+                if goal.moves && !far(goal.to) {
+                    stop_at(solid, (*from, way), clear, goal);
                 }
             }
+        }
+    }
+
+    /// True if a solid is farther from all particles than they go: one question for all that are close together.
+    fn all_beyond(&self, solid: &Solid, ways: &[f32; LANES], goals: &[Goal]) -> bool {
+        let middle = goals.iter().map(|goal| goal.to).sum::<Vec3>() / goals.len() as f32;
+        let reaches = goals.iter().zip(ways);
+        let reach = reaches.fold(0.0f32, |most, (goal, way)| {
+            most.max(middle.distance(goal.to) + way)
+        });
+        solid.is_beyond(middle, reach + CLEARANCE * self.radius)
+    }
+}
+
+/// Where a particle would go, and how fast it then is.
+#[derive(Clone, Copy)]
+struct Goal {
+    /// False for one that rests.
+    moves: bool,
+    rubs: bool,
+    to: Vec3,
+    velocity: Vec3,
+}
+
+/// Stops a particle that comes from a point, a way off, at a solid, and keeps it clear of it.
+fn stop_at(solid: &Solid, (from, way): (Vec3, f32), clear: f32, goal: &mut Goal) {
+    let room = solid.distance(from);
+    // A way longer than the room before it may lead through.
+    let radius = clear.min(0.5 * room);
+    if room > 0.0
+        && (way > room || solid.moves())
+        && let Some(touch) = solid.sweep(from, goal.to, radius, 0.0)
+    {
+        let stop = from.lerp(goal.to, touch.fraction);
+        let rest = goal.to - stop;
+        goal.to = stop + rest - touch.normal * rest.dot(touch.normal).min(0.0);
+    }
+    let contact = solid.contact(goal.to);
+    if contact.distance < clear {
+        goal.to += contact.normal * (clear - contact.distance);
+        let relative = goal.velocity - contact.velocity;
+        if relative.dot(contact.normal) < 0.0 {
+            let friction = if goal.rubs { solid.friction } else { 0.0 };
+            goal.velocity = contact.velocity + bounce(relative, contact.normal, 0.0, friction);
         }
     }
 }

@@ -142,9 +142,8 @@ pub(super) fn sample(values: &[[f32; SEEN]; 3], points: &Vectors) -> Vectors {
 #[inline]
 pub(super) fn sample_wide(values: &[[f32; SEEN_WIDE]; 3], points: &Vectors) -> (Vectors, f32x8) {
     let among = Among::new(points);
-    let found = [0, 1, 2].map(|axis| {
-        component::<WIDE_EDGE, SEEN_WIDE>(&values[axis], among.nodes(axis)).value
-    });
+    let found = [0, 1, 2]
+        .map(|axis| component::<WIDE_EDGE, SEEN_WIDE>(&values[axis], among.nodes(axis)).value);
     let low = f32x8::splat(lowest(WIDE_EDGE) + 0.5);
     let high = f32x8::splat(lowest(WIDE_EDGE) + WIDE_EDGE as f32 - 1.0);
     let beyond = points.0.map(|x| x.simd_lt(low) | x.simd_ge(high));
@@ -158,8 +157,7 @@ pub(super) fn sample_with_slopes(
     points: &Vectors,
 ) -> (Vectors, [Vectors; 3]) {
     let among = Among::new(points);
-    let [u, v, w] =
-        [0, 1, 2].map(|axis| component::<EDGE, SEEN>(&values[axis], among.nodes(axis)));
+    let [u, v, w] = [0, 1, 2].map(|axis| component::<EDGE, SEEN>(&values[axis], among.nodes(axis)));
     (
         Vectors([u.value, v.value, w.value]),
         [Vectors(u.slope), Vectors(v.slope), Vectors(w.slope)],

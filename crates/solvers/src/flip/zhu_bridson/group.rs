@@ -106,20 +106,21 @@ impl Groups {
         &self.members[self.starts[group]..self.starts[group + 1]]
     }
 
-    /// The open faces about a group, each once. No other group has any of them: it would be the same group.
-    /// They are visited with their places in cells.
+    /// The open faces that some cells of a group bring to it; all cells of a group bring each face about it once. No other group has
+    /// any of them: it would be the same group. They are visited with their places in cells.
     pub fn faces(
         &self,
         (field, boundary): (&Field, &Boundary),
-        group: usize,
+        cells: &[u32],
         mut visit: impl FnMut(&FaceOf, DVec3),
     ) {
-        for cell in self.cells(group) {
+        for cell in cells {
+            let group = self.of_cell[*cell as usize];
             let middle = middle_of(field, *cell as usize);
             for side in 0..6 {
                 let face = face_of(field, boundary, *cell as usize, side);
                 let upper = side % 2 == 1;
-                let shared = upper && self.of_cell[face.beyond] == group as u32;
+                let shared = upper && self.of_cell[face.beyond] == group;
                 if face.open > 0.0 && !shared && face.face < field.grid.len() * CELLS {
                     let half = if upper { 0.5 } else { -0.5 };
                     visit(&face, middle + half * DVec3::AXES[face.axis]);

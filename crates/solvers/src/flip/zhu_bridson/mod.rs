@@ -24,7 +24,7 @@ use glam::{DVec3, Vec3};
 use group::Groups;
 use law::{Strength, Symmetric, answer};
 use rayon::prelude::*;
-use rigid::{Contact, Face, Motion, project};
+use rigid::{Contact, Face, project};
 use strain::Strain;
 use walls::Walls;
 
@@ -55,9 +55,12 @@ pub(super) struct Step<'a> {
     pub unit: f32,
 }
 
-/// A group's motion, and what it does to bodies.
+/// Cells of a group that are looked at in one piece.
+const CHUNK: usize = 1024;
+
+/// What a group's faces are set to, chunk by chunk, and what it does to bodies.
 struct Moved {
-    motion: Motion,
+    faces: Vec<Vec<(usize, usize, f32)>>,
     felt: Vec<(usize, DVec3, DVec3)>,
 }
 
@@ -73,7 +76,15 @@ impl ZhuBridson {
         self.strain.push(field, &self.stress);
         let (changes, moved) = self.walls_and_groups(field, step, impulses);
         walls::apply(field, changes);
-        self.move_groups(field, step, &moved, impulses);
+        for moved in &moved {
+            for &(axis, face, velocity) in moved.faces.iter().flatten() {
+                field.velocity[axis][face] = velocity;
+            }
+            for (body, at, impulse) in &moved.felt {
+                let place = at.as_vec3() * field.dx;
+                impulses.push(*body, place, impulse.as_vec3() * step.unit);
+            }
+        }
         let cells = step.unknowns.places.len().max(1);
         vec![
             ("rigid_groups", self.groups.len() as f64),
@@ -148,15 +159,21 @@ impl ZhuBridson {
 
     fn group_motion(&self, walls: &Walls, group: usize) -> Moved {
         let seen = (walls.field, walls.boundary);
-        let mut faces = Vec::new();
-        self.groups.faces(seen, group, |face, at| {
-            faces.push(Face {
-                axis: face.axis,
-                at,
-                mass: f64::from(walls.field.mass[face.axis][face.face]),
-                velocity: f64::from(walls.field.velocity[face.axis][face.face]),
+        let chunks = || self.groups.cells(group).par_chunks(CHUNK);
+        let of_chunk = |cells: &[u32]| {
+            let mut faces = Vec::with_capacity(4 * cells.len());
+            self.groups.faces(seen, cells, |face, at| {
+                faces.push(Face {
+                    axis: face.axis,
+                    face: face.face,
+                    at,
+                    mass: f64::from(walls.field.mass[face.axis][face.face]),
+                    velocity: f64::from(walls.field.velocity[face.axis][face.face]),
+                });
             });
-        });
+            faces
+        };
+        let faces: Vec<Vec<Face>> = chunks().map(of_chunk).collect();
         let touched = || {
             let cells = self.groups.cells(group).iter();
             cells.flat_map(|cell| walls.of_cell(*cell as usize))
@@ -168,27 +185,14 @@ impl ZhuBridson {
             .zip(given)
             .map(|((wall, contact), given)| (wall.body as usize, contact.at, -given))
             .collect();
-        Moved { motion, felt }
-    }
-
-    fn move_groups(
-        &self,
-        field: &mut Field,
-        step: &Step,
-        moved: &[Moved],
-        impulses: &mut Impulses,
-    ) {
-        let mut velocity = std::mem::take(&mut field.velocity);
-        for (group, moved) in moved.iter().enumerate() {
-            self.groups
-                .faces((field, step.boundary), group, |face, at| {
-                    velocity[face.axis][face.face] = moved.motion.at(at)[face.axis] as f32;
-                });
-            for (body, at, impulse) in &moved.felt {
-                let place = at.as_vec3() * field.dx;
-                impulses.push(*body, place, impulse.as_vec3() * step.unit);
-            }
+        let set = |face: &Face| {
+            let velocity = motion.at(face.at)[face.axis] as f32;
+            (face.axis, face.face, velocity)
+        };
+        let set_all = |faces: &Vec<Face>| faces.iter().map(set).collect();
+        Moved {
+            faces: faces.par_iter().map(set_all).collect(),
+            felt,
         }
-        field.velocity = velocity;
     }
 }

@@ -12,6 +12,7 @@
 
 use super::pseudo_inverse::{Matrix, SIZE, Vector, dot, pseudo_inverse, times};
 use glam::DVec3;
+use rayon::prelude::*;
 
 /// Stiffness of all walls together, over the mass of the group.
 const STIFF: f64 = 1e4;
@@ -24,6 +25,8 @@ const PASSES: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Face {
     pub axis: usize,
+    /// Its number among the faces of that axis.
+    pub face: usize,
     pub at: DVec3,
     pub mass: f64,
     pub velocity: f64,
@@ -60,25 +63,16 @@ impl Motion {
     }
 }
 
-/// The motion of a group, and the impulse that each contact gave to it.
-pub(super) fn project(faces: &[Face], contacts: &[Contact]) -> (Motion, Vec<DVec3>) {
-    let mass: f64 = faces.iter().map(|face| face.mass).sum();
+/// The motion of a group, whose faces come in chunks, and the impulse that each contact gave to it.
+pub(super) fn project(faces: &[Vec<Face>], contacts: &[Contact]) -> (Motion, Vec<DVec3>) {
+    let mass: f64 = faces.iter().flatten().map(|face| face.mass).sum();
     let center = weighted(faces, |face| face.at) / mass.max(1e-30);
     let spread = weighted(faces, |face| {
         DVec3::splat((face.at - center).length_squared())
     });
     // Lengths are measured in the group's own size: then no part of the matrix is small beside the others.
     let size = (spread.x / mass.max(1e-30)).sqrt().max(0.5);
-    let mut system = System {
-        center,
-        size,
-        matrix: [[0.0; SIZE]; SIZE],
-        momentum: [0.0; SIZE],
-    };
-    for face in faces {
-        let row = system.row(face.at, DVec3::AXES[face.axis]);
-        system.add(&row, face.mass, face.velocity);
-    }
+    let mut system = System::of(faces, center, size);
     let area: f64 = contacts.iter().map(|contact| contact.size).sum();
     let stiffness = STIFF * mass / area.max(1e-30);
     let pressed = system.press(contacts, stiffness);
@@ -110,8 +104,11 @@ pub(super) fn project(faces: &[Face], contacts: &[Contact]) -> (Motion, Vec<DVec
     (motion, impulses)
 }
 
-fn weighted(faces: &[Face], value: impl Fn(&Face) -> DVec3) -> DVec3 {
-    faces.iter().map(|face| value(face) * face.mass).sum()
+fn weighted(faces: &[Vec<Face>], value: impl Fn(&Face) -> DVec3 + Sync) -> DVec3 {
+    let of_chunk =
+        |faces: &Vec<Face>| -> DVec3 { faces.iter().map(|face| value(face) * face.mass).sum() };
+    let sums: Vec<DVec3> = faces.par_iter().map(of_chunk).collect();
+    sums.into_iter().sum()
 }
 
 /// The matrix of a group, and its momenta.
@@ -123,6 +120,36 @@ struct System {
 }
 
 impl System {
+    /// Of faces about a centre, in lengths of `size`.
+    fn of(faces: &[Vec<Face>], center: DVec3, size: f64) -> Self {
+        let empty = || Self {
+            center,
+            size,
+            matrix: [[0.0; SIZE]; SIZE],
+            momentum: [0.0; SIZE],
+        };
+        let of_chunk = |faces: &Vec<Face>| {
+            let mut system = empty();
+            for face in faces {
+                let row = system.row(face.at, DVec3::AXES[face.axis]);
+                system.add(&row, face.mass, face.velocity);
+            }
+            system
+        };
+        let chunks: Vec<Self> = faces.par_iter().map(of_chunk).collect();
+        let mut all = empty();
+        for chunk in chunks {
+            let sums = all.matrix.as_flattened_mut().iter_mut();
+            for (sum, part) in sums.zip(chunk.matrix.as_flattened()) {
+                *sum += part;
+            }
+            for (sum, part) in all.momentum.iter_mut().zip(chunk.momentum) {
+                *sum += part;
+            }
+        }
+        all
+    }
+
     /// The vector whose product with a motion is its velocity at a point along `direction`; also the momenta that an
     /// impulse there brings.
     fn row(&self, at: DVec3, direction: DVec3) -> Vector {
@@ -232,12 +259,17 @@ mod tests {
             let middle = IVec3::from_array(cell).as_dvec3() + 0.5;
             Face {
                 axis,
+                face: i,
                 at: middle - 0.5 * DVec3::AXES[axis],
                 mass: 0.1 + f64::from(random.uniform(i as u64, 0)),
                 velocity: f64::from(random.uniform(i as u64, 1)) - 0.3,
             }
         };
         places.into_iter().enumerate().map(face).collect()
+    }
+
+    fn in_chunks(faces: &[Face]) -> Vec<Vec<Face>> {
+        faces.chunks(7).map(<[Face]>::to_vec).collect()
     }
 
     /// A connected group that grew at random.
@@ -269,7 +301,7 @@ mod tests {
 
     fn check_momenta(cells: &BTreeSet<[i32; 3]>, seed: u64) {
         let faces = faces(cells, seed);
-        let (motion, _) = project(&faces, &[]);
+        let (motion, _) = project(&in_chunks(&faces), &[]);
         let before = momenta(&faces, |face| face.velocity);
         let after = momenta(&faces, |face| motion.at(face.at)[face.axis]);
         let scale: f64 = faces.iter().map(|f| f.mass * f.at.length()).sum();
@@ -318,7 +350,7 @@ mod tests {
             for face in &mut faces {
                 face.velocity = truth.at(face.at)[face.axis];
             }
-            let (motion, _) = project(&faces, &[]);
+            let (motion, _) = project(&in_chunks(&faces), &[]);
             for face in &faces {
                 let found = motion.at(face.at)[face.axis];
                 assert!((found - face.velocity).abs() < 1e-10);
@@ -333,7 +365,7 @@ mod tests {
             for face in &mut faces {
                 face.mass = 1.0;
             }
-            project(&faces, &[]).0
+            project(&in_chunks(&faces), &[]).0
         };
         let cell = even(BTreeSet::from([[3, 4, 5]]));
         assert!(cell.turning.length() < 1e-12);
@@ -369,14 +401,14 @@ mod tests {
         for face in faces.iter_mut().filter(|face| face.axis == 1) {
             face.velocity = -0.2 - 0.1 * face.at.x;
         }
-        let (free, _) = project(&faces, &contacts);
+        let (free, _) = project(&in_chunks(&faces), &contacts);
         assert!((free.velocity.x - 1.0).abs() < 0.01 && free.velocity.y.abs() < 1e-3);
         for contact in &contacts {
             assert!(free.at(contact.at).y > -1e-3);
         }
         // Weak friction takes from the momentum what it can; strong friction stops it dead.
         let (faces, contacts) = block_on_floor(0.5);
-        let (slow, impulses) = project(&faces, &contacts);
+        let (slow, impulses) = project(&in_chunks(&faces), &contacts);
         let given: DVec3 = impulses.iter().sum();
         assert!(
             (DVec3::new(given.x, 0.0, given.z).length() - 32.0).abs() < 1e-3,
@@ -386,7 +418,7 @@ mod tests {
         let after = momenta(&faces, |face| slow.at(face.at)[face.axis]).0;
         assert!((before + given - after).length() < 1e-9);
         let (faces, contacts) = block_on_floor(1e3);
-        let (stopped, _) = project(&faces, &contacts);
+        let (stopped, _) = project(&in_chunks(&faces), &contacts);
         assert!(stopped.velocity.length() < 1e-4 && stopped.turning.length() < 1e-4);
     }
 }
