@@ -29,7 +29,7 @@ pub(super) struct Advance<'a> {
     pub transfer: Transfer,
     /// Displacement that mends the density, in cells; only positions feel it.
     pub repair: Option<&'a Faces>,
-    /// Displacement of each particle [m] that keeps it from the others.
+    /// Displacement of each particle [m] that keeps it from the others; empty where none is wanted.
     pub shift: &'a [Vec3],
     /// Pressure of the cells, where particles may fall asleep under it.
     pub pressure: Option<&'a [f32]>,
@@ -169,7 +169,9 @@ impl Advance<'_> {
                 velocities: &mut velocities[here.clone()],
                 affine: affine.as_mut().map(|affine| &mut affine[here.clone()]),
                 masses: &masses[here.clone()],
-                shift: &self.shift[first + here.start..first + here.end],
+                shift: (self.shift)
+                    .get(first + here.start..first + here.end)
+                    .unwrap_or(&[]),
             };
             self.advance_few(&view, block, &mut few, &mut moved);
         }

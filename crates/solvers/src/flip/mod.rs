@@ -605,7 +605,6 @@ impl Flip {
             Kind::Coupled => Matter::Grains,
             Kind::ZhuBridson => {
                 self.shift.clear();
-                self.shift.resize(state.particles.len(), Vec3::ZERO);
                 return false;
             }
         };

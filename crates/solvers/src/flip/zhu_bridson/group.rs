@@ -4,7 +4,7 @@ use super::super::boundary::Boundary;
 use super::super::field::Field;
 use super::super::unknowns::{FaceOf, Unknowns, face_of};
 use barchan_base::grid::{CELLS, place_in_block};
-use glam::DVec3;
+use glam::{DVec3, Vec3};
 
 /// The middle of a cell, in cells.
 pub(super) fn middle_of(field: &Field, cell: usize) -> DVec3 {
@@ -112,18 +112,18 @@ impl Groups {
         &self,
         (field, boundary): (&Field, &Boundary),
         cells: &[u32],
-        mut visit: impl FnMut(&FaceOf, DVec3),
+        mut visit: impl FnMut(&FaceOf, Vec3),
     ) {
         for cell in cells {
             let group = self.of_cell[*cell as usize];
-            let middle = middle_of(field, *cell as usize);
+            let middle = middle_of(field, *cell as usize).as_vec3();
             for side in 0..6 {
                 let face = face_of(field, boundary, *cell as usize, side);
                 let upper = side % 2 == 1;
                 let shared = upper && self.of_cell[face.beyond] == group;
                 if face.open > 0.0 && !shared && face.face < field.grid.len() * CELLS {
                     let half = if upper { 0.5 } else { -0.5 };
-                    visit(&face, middle + half * DVec3::AXES[face.axis]);
+                    visit(&face, middle + half * Vec3::AXES[face.axis]);
                 }
             }
         }

@@ -58,9 +58,9 @@ pub(super) struct Step<'a> {
 /// Cells of a group that are looked at in one piece.
 const CHUNK: usize = 1024;
 
-/// What a group's faces are set to, chunk by chunk, and what it does to bodies.
+/// A group's faces, chunk by chunk, as it moves them, and what it does to bodies.
 struct Moved {
-    faces: Vec<Vec<(usize, usize, f32)>>,
+    faces: Vec<Vec<Face>>,
     felt: Vec<(usize, DVec3, DVec3)>,
 }
 
@@ -77,8 +77,8 @@ impl ZhuBridson {
         let (changes, moved) = self.walls_and_groups(field, step, impulses);
         walls::apply(field, changes);
         for moved in &moved {
-            for &(axis, face, velocity) in moved.faces.iter().flatten() {
-                field.velocity[axis][face] = velocity;
+            for face in moved.faces.iter().flatten() {
+                field.velocity[face.axis as usize][face.face as usize] = face.velocity as f32;
             }
             for (body, at, impulse) in &moved.felt {
                 let place = at.as_vec3() * field.dx;
@@ -164,8 +164,8 @@ impl ZhuBridson {
             let mut faces = Vec::with_capacity(4 * cells.len());
             self.groups.faces(seen, cells, |face, at| {
                 faces.push(Face {
-                    axis: face.axis,
-                    face: face.face,
+                    axis: face.axis as u32,
+                    face: face.face as u32,
                     at,
                     mass: f64::from(walls.field.mass[face.axis][face.face]),
                     velocity: f64::from(walls.field.velocity[face.axis][face.face]),
@@ -173,7 +173,7 @@ impl ZhuBridson {
             });
             faces
         };
-        let faces: Vec<Vec<Face>> = chunks().map(of_chunk).collect();
+        let mut faces: Vec<Vec<Face>> = chunks().map(of_chunk).collect();
         let touched = || {
             let cells = self.groups.cells(group).iter();
             cells.flat_map(|cell| walls.of_cell(*cell as usize))
@@ -185,14 +185,9 @@ impl ZhuBridson {
             .zip(given)
             .map(|((wall, contact), given)| (wall.body as usize, contact.at, -given))
             .collect();
-        let set = |face: &Face| {
-            let velocity = motion.at(face.at)[face.axis] as f32;
-            (face.axis, face.face, velocity)
-        };
-        let set_all = |faces: &Vec<Face>| faces.iter().map(set).collect();
-        Moved {
-            faces: faces.par_iter().map(set_all).collect(),
-            felt,
-        }
+        faces.par_iter_mut().flatten_iter().for_each(|face| {
+            face.velocity = face.carried(&motion);
+        });
+        Moved { faces, felt }
     }
 }

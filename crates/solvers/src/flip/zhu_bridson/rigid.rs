@@ -11,7 +11,7 @@
 //! cells before the projection would be averaged away, and the group would slide for ever.
 
 use super::pseudo_inverse::{Matrix, SIZE, Vector, dot, pseudo_inverse, times};
-use glam::DVec3;
+use glam::{DVec3, Vec3};
 use rayon::prelude::*;
 
 /// Stiffness of all walls together, over the mass of the group.
@@ -24,12 +24,28 @@ const PASSES: usize = 8;
 /// One face of a group: lengths in cells, masses in full cells, velocities in m/s.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Face {
-    pub axis: usize,
+    pub axis: u32,
     /// Its number among the faces of that axis.
-    pub face: usize,
-    pub at: DVec3,
+    pub face: u32,
+    /// Whole and half numbers, so that nothing is lost.
+    pub at: Vec3,
     pub mass: f64,
     pub velocity: f64,
+}
+
+impl Face {
+    fn at(&self) -> DVec3 {
+        self.at.as_dvec3()
+    }
+
+    fn direction(&self) -> DVec3 {
+        DVec3::AXES[self.axis as usize]
+    }
+
+    /// Its velocity where all moves as one.
+    pub fn carried(&self, motion: &Motion) -> f64 {
+        motion.at(self.at()).dot(self.direction())
+    }
 }
 
 /// A piece of wall that a group touches.
@@ -66,9 +82,9 @@ impl Motion {
 /// The motion of a group, whose faces come in chunks, and the impulse that each contact gave to it.
 pub(super) fn project(faces: &[Vec<Face>], contacts: &[Contact]) -> (Motion, Vec<DVec3>) {
     let mass: f64 = faces.iter().flatten().map(|face| face.mass).sum();
-    let center = weighted(faces, |face| face.at) / mass.max(1e-30);
+    let center = weighted(faces, Face::at) / mass.max(1e-30);
     let spread = weighted(faces, |face| {
-        DVec3::splat((face.at - center).length_squared())
+        DVec3::splat((face.at() - center).length_squared())
     });
     // Lengths are measured in the group's own size: then no part of the matrix is small beside the others.
     let size = (spread.x / mass.max(1e-30)).sqrt().max(0.5);
@@ -131,7 +147,7 @@ impl System {
         let of_chunk = |faces: &Vec<Face>| {
             let mut system = empty();
             for face in faces {
-                let row = system.row(face.at, DVec3::AXES[face.axis]);
+                let row = system.row(face.at(), face.direction());
                 system.add(&row, face.mass, face.velocity);
             }
             system
@@ -256,11 +272,11 @@ mod tests {
             }
         }
         let face = |(i, (axis, cell)): (usize, (usize, [i32; 3]))| {
-            let middle = IVec3::from_array(cell).as_dvec3() + 0.5;
+            let middle = IVec3::from_array(cell).as_vec3() + 0.5;
             Face {
-                axis,
-                face: i,
-                at: middle - 0.5 * DVec3::AXES[axis],
+                axis: axis as u32,
+                face: i as u32,
+                at: middle - 0.5 * Vec3::AXES[axis],
                 mass: 0.1 + f64::from(random.uniform(i as u64, 0)),
                 velocity: f64::from(random.uniform(i as u64, 1)) - 0.3,
             }
@@ -292,9 +308,9 @@ mod tests {
     fn momenta(faces: &[Face], velocity: impl Fn(&Face) -> f64) -> (DVec3, DVec3) {
         let mut sum = (DVec3::ZERO, DVec3::ZERO);
         for face in faces {
-            let momentum = DVec3::AXES[face.axis] * (face.mass * velocity(face));
+            let momentum = face.direction() * (face.mass * velocity(face));
             sum.0 += momentum;
-            sum.1 += face.at.cross(momentum);
+            sum.1 += face.at().cross(momentum);
         }
         sum
     }
@@ -303,8 +319,8 @@ mod tests {
         let faces = faces(cells, seed);
         let (motion, _) = project(&in_chunks(&faces), &[]);
         let before = momenta(&faces, |face| face.velocity);
-        let after = momenta(&faces, |face| motion.at(face.at)[face.axis]);
-        let scale: f64 = faces.iter().map(|f| f.mass * f.at.length()).sum();
+        let after = momenta(&faces, |face| face.carried(&motion));
+        let scale: f64 = faces.iter().map(|f| f.mass * f.at().length()).sum();
         assert!((before.0 - after.0).length() < 1e-11 * scale);
         assert!(
             (before.1 - after.1).length() < 1e-11 * scale,
@@ -348,11 +364,11 @@ mod tests {
         for count in [1, 2, 8, 300] {
             let mut faces = faces(&random_group(count, 4), 4);
             for face in &mut faces {
-                face.velocity = truth.at(face.at)[face.axis];
+                face.velocity = face.carried(&truth);
             }
             let (motion, _) = project(&in_chunks(&faces), &[]);
             for face in &faces {
-                let found = motion.at(face.at)[face.axis];
+                let found = face.carried(&motion);
                 assert!((found - face.velocity).abs() < 1e-10);
             }
         }
@@ -382,7 +398,7 @@ mod tests {
         all.retain(|face| face.axis != 1 || face.at.y > 0.1);
         for face in &mut all {
             face.mass = 1.0;
-            face.velocity = [1.0, 0.0, 0.5][face.axis];
+            face.velocity = [1.0, 0.0, 0.5][face.axis as usize];
         }
         let contact = |i: i32| Contact {
             at: DVec3::new(f64::from(i % 8) + 0.5, 0.5, f64::from(i / 8) + 0.5),
@@ -399,7 +415,7 @@ mod tests {
     fn a_group_on_a_floor_neither_enters_it_nor_slides_for_ever() {
         let (mut faces, contacts) = block_on_floor(0.0);
         for face in faces.iter_mut().filter(|face| face.axis == 1) {
-            face.velocity = -0.2 - 0.1 * face.at.x;
+            face.velocity = -0.2 - 0.1 * face.at().x;
         }
         let (free, _) = project(&in_chunks(&faces), &contacts);
         assert!((free.velocity.x - 1.0).abs() < 0.01 && free.velocity.y.abs() < 1e-3);
@@ -415,7 +431,7 @@ mod tests {
             "{given}"
         );
         let before = momenta(&faces, |face| face.velocity).0;
-        let after = momenta(&faces, |face| slow.at(face.at)[face.axis]).0;
+        let after = momenta(&faces, |face| face.carried(&slow)).0;
         assert!((before + given - after).length() < 1e-9);
         let (faces, contacts) = block_on_floor(1e3);
         let (stopped, _) = project(&in_chunks(&faces), &contacts);
