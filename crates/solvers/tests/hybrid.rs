@@ -477,8 +477,14 @@ fn borne_after_rain() -> f64 {
     assert_eq!(lab.count(SOLID), lab.state.particles.len());
     let before = lab.mass();
     scales.weigh(&mut lab, 0, 180);
-    let solid = lab.count(SOLID) as f64 / lab.state.particles.len() as f64;
-    assert!(solid > 0.7, "{solid} of it is solid");
+    let solid = |lab: &Lab| lab.count(SOLID) as f64 / lab.state.particles.len() as f64;
+    // What lies in it thaws now and then, when it is found how it is borne: wait until that is over.
+    for _ in 0..10 {
+        if solid(&lab) < 1.0 {
+            scales.weigh(&mut lab, 0, 1);
+        }
+    }
+    assert!(solid(&lab) > 0.7, "{} of it is solid", solid(&lab));
     assert!(lab.mass() > 1.6 * before, "{} on {before} kg", lab.mass());
     -scales.weigh(&mut lab, 0, 10).y / (9.81 * lab.mass())
 }
@@ -491,7 +497,7 @@ fn what_comes_to_lie_on_the_solid_weighs_on_the_floor_as_well() {
 }
 
 #[test]
-#[ignore = "0.906 of the weight is found: what creeps keeps the rest from being solved anew"]
+#[ignore = "0.933 of the weight is found: what creeps keeps the rest from being solved anew"]
 fn what_comes_to_lie_on_the_solid_weighs_on_the_floor_within_a_twentieth() {
     let borne = borne_after_rain();
     assert!((borne - 1.0).abs() < 0.05, "{borne} of its weight");
@@ -532,7 +538,7 @@ fn change_of_load_on_a_tray() -> f64 {
 }
 
 #[test]
-#[ignore = "0.156 is found, from 8.6 N towards the 11.3 N of its weight: tray and walls share the load anew"]
+#[ignore = "0.116 is found: tray and walls share the load anew"]
 fn a_hanging_tray_keeps_its_load_while_what_is_on_it_freezes() {
     let change = change_of_load_on_a_tray();
     assert!(change < 0.05, "its load changed by {change}");

@@ -181,6 +181,8 @@ fn edges(settings: &Settings, field: &Field, guides: &[Guide], grains: &[Vec3]) 
         (sum / f64::from(count.max(1)), count as usize)
     };
     let (edge, count) = mean(&|cover| (EDGE[0]..EDGE[1]).contains(&cover));
-    let (bulk, _) = mean(&|cover| cover >= BULK);
-    (edge / bulk.max(f64::MIN_POSITIVE), count)
+    let (bulk, inside) = mean(&|cover| cover >= BULK);
+    // Loosely poured grains have no bulk to compare with: that is no figure, and `null` in JSON.
+    let ratio = if inside > 0 { edge / bulk } else { f64::NAN };
+    (ratio, count)
 }

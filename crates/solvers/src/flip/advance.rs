@@ -14,7 +14,7 @@ use glam::{IVec3, Mat3, Vec3};
 use rayon::prelude::*;
 use wide::f32x8;
 
-/// A particle that is slower than this part of what gravity gives in a step, under pressure, is at rest.
+/// A particle that is slower than this part of what gravity gives in a step, under pressure or carried by others, is at rest.
 const REST: f32 = 0.02;
 /// Particles keep this part of their radius from solids.
 const CLEARANCE: f32 = 0.5;
@@ -191,8 +191,10 @@ impl Advance<'_> {
             }
         };
         let pressed: [bool; LANES] = std::array::from_fn(|i| self.is_pressed(block, at.lane(i)));
-        let rests: [bool; LANES] =
-            std::array::from_fn(|i| pressed[i] && velocity.lane(i).length() < REST * self.push);
+        let rests: [bool; LANES] = std::array::from_fn(|i| {
+            (pressed[i] || self.is_carried(block, at.lane(i)))
+                && velocity.lane(i).length() < REST * self.push
+        });
         if rests[..few.positions.len()].iter().all(|rests| *rests) {
             (0..few.positions.len()).for_each(|i| few.stop(i));
             moved.resting += few.positions.len() as u64;
@@ -232,10 +234,16 @@ impl Advance<'_> {
         }
     }
 
-    /// True where particles may fall asleep under pressure: at a point given in cells from the block's corner.
+    /// True where particles bear pressure under which they may fall asleep: at a point given in cells from the block's corner.
     fn is_pressed(&self, block: usize, at: Vec3) -> bool {
         let cell = block * CELLS + local_of(at.floor().as_ivec3());
         self.pressure.is_some_and(|pressure| pressure[cell] > 0.0)
+    }
+
+    /// True where what does not fall is carried by others.
+    fn is_carried(&self, block: usize, at: Vec3) -> bool {
+        let cell = block * CELLS + local_of(at.floor().as_ivec3());
+        self.pressure.is_some() && !self.field.active[cell]
     }
 
     /// Where particles flow to, in cells from the block's corner, by the midpoint rule; those that cross more than a cell go in

@@ -15,6 +15,8 @@ pub(super) const LEAST_OPEN: f32 = 0.05;
 const LEAST_SPACE: f32 = 0.01;
 /// Room is taken as at least this, so that a particle in a cranny does not weigh tons.
 const LEAST_ROOM: f32 = 0.15;
+/// Cosine of the steepest slope of a floor: what lies on steeper walls slides off whatever they are.
+const STEEPEST_FLOOR: f32 = 0.3;
 /// A block is sampled with a rim of one cell: the room about a face reaches that far.
 const RIM: usize = 1;
 /// Cells and corners along the edge of that.
@@ -182,6 +184,13 @@ impl Boundary {
         self.near
             .get(self.place[block] as usize)
             .map_or(&[], |near| &near.walls)
+    }
+
+    /// The cells of a block with a piece of wall that carries what lies on it, or lies on it itself, a bit each.
+    pub fn cells_at_floors(&self, block: usize, up: Vec3) -> u64 {
+        let bears = |wall: &&Wall| wall.area.dot(up).abs() > STEEPEST_FLOOR * wall.area.length();
+        let floors = self.walls(block).iter().filter(bears);
+        floors.fold(0, |bits, floor| bits | 1 << (floor.cell as usize % CELLS))
     }
 
     /// All closed faces.

@@ -10,10 +10,13 @@ use std::ops::Range;
 /// One array for each axis: the faces of cells that look down that axis.
 pub(super) type Faces = [Vec<f32>; 3];
 
-/// Part of a cell that must be filled before it carries pressure. Low, so that the last layer of a pile still rubs.
-pub(super) const ACTIVE_FILL: f32 = 0.05;
+/// Part of a cell that must be filled before it carries pressure; less is carried by what it lies on. A cell that is next to empty but
+/// bears pressure cannot close, as if it were full: what falls in it pushes sideways, and the surface of every slope gives way.
+pub(super) const LEAST_FILL: f32 = 0.4;
+/// The same at a floor, where no other cell carries it, and under a body that lies on it. Low, so that the last layer of a pile still rubs.
+pub(super) const FILL_AT_FLOOR: f32 = 0.05;
 /// The same for fluids, which need no friction where they are thin: less is spray, and flies.
-pub(super) const FLUID_FILL: f32 = 0.25;
+pub(super) const FILL_OF_FLUID: f32 = 0.25;
 
 /// The largest number below the edge of a block.
 const LAST: f32 = (EDGE as f32).next_down();

@@ -6,6 +6,7 @@
 
 mod advance;
 mod boundary;
+mod carried;
 mod coupled;
 mod eight;
 mod extend;
@@ -31,9 +32,10 @@ use barchan_sim::scene::{FlipSettings, Friction, Transfer};
 use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
 use barchan_sim::state::State;
 use boundary::Boundary;
+use carried::Carried;
 use coupled::{Coupled, StepInfo, Stopped, close_faces};
 use extend::{Extension, LAYERS};
-use field::{ACTIVE_FILL, FLUID_FILL, Field};
+use field::{FILL_AT_FLOOR, FILL_OF_FLUID, Field, LEAST_FILL};
 use glam::{Mat3, Vec3};
 use memory::Memory;
 use pressure::Pressure;
@@ -96,6 +98,7 @@ pub struct Flip {
     extension: Extension,
     /// Faces that have mass, and faces of active cells, axis by axis.
     faces: [[Mask; 3]; 2],
+    carried: Carried,
     pressure: Vec<f32>,
     unknowns: Unknowns,
     repair: Repair,
@@ -150,6 +153,7 @@ impl Flip {
             coupled: Coupled::default(),
             extension: Extension::default(),
             faces: Default::default(),
+            carried: Carried::default(),
             pressure: Vec::new(),
             unknowns: Unknowns::default(),
             repair: Repair::default(),
@@ -269,31 +273,58 @@ impl Flip {
             &mut self.field,
             &self.boundary,
         );
+        self.activate(-model.gravity.normalize_or_zero());
+        self.reach_out();
+        self.carry();
+        self.mark_held();
+        self.stop_held();
+        self.field.before.clone_from(&self.field.velocity);
+    }
+
+    /// Lets what is hardly filled weigh on what it lies on.
+    fn carry(&mut self) {
+        self.carried.clear();
+        if self.kind == Kind::Coupled {
+            let Field { grid, .. } = &self.field;
+            self.carried.find(grid, &self.boundary, &self.faces);
+            self.carried.lend(&mut self.field);
+            self.carried.follow(&mut self.field.velocity);
+        }
+    }
+
+    /// Finds the cells that are solid, and those that carry pressure.
+    fn activate(&mut self, up: Vec3) {
+        let (least, at_floor) = match self.kind {
+            Kind::Fluid => (FILL_OF_FLUID, FILL_OF_FLUID),
+            Kind::Coupled | Kind::ZhuBridson => (LEAST_FILL, FILL_AT_FLOOR),
+        };
+        let boundary = &self.boundary;
         let Field {
             fill,
             active,
             solid,
             ..
         } = &mut self.field;
-        let boundary = &self.boundary;
-        let least = match self.kind {
-            Kind::Fluid => FLUID_FILL,
-            Kind::Coupled | Kind::ZhuBridson => ACTIVE_FILL,
-        };
-        (&*fill, active, solid)
+        (
+            fill.par_chunks(CELLS),
+            active.par_chunks_mut(CELLS),
+            solid.par_chunks_mut(CELLS),
+        )
             .into_par_iter()
             .enumerate()
-            .for_each(|(cell, (fill, active, solid))| {
-                *solid = boundary.is_solid(cell);
-                *active = *fill >= least && !*solid;
+            .with_min_len(16)
+            .for_each(|(block, (fill, active, solid))| {
+                let floors = boundary.cells_at_floors(block, up);
+                for local in 0..CELLS {
+                    let is_at_floor = floors >> local & 1 == 1;
+                    let least = if is_at_floor { at_floor } else { least };
+                    solid[local] = boundary.is_solid(block * CELLS + local);
+                    active[local] = fill[local] >= least && !solid[local];
+                }
             });
         if self.kind == Kind::ZhuBridson {
             self.field.activate_occupied();
         }
-        self.reach_out();
-        self.mark_held();
-        self.stop_held();
-        self.field.before.clone_from(&self.field.velocity);
     }
 
     /// Gives the faces of active cells that no particle reaches the velocity of their neighbours and next to no mass: left at
@@ -555,7 +586,9 @@ impl Flip {
 
     fn extend(&mut self) {
         self.mark_faces();
-        let known: [Mask; 3] = std::array::from_fn(|axis| self.known_faces(axis));
+        let mut known: [Mask; 3] = std::array::from_fn(|axis| self.known_faces(axis));
+        self.carried.follow(&mut self.field.velocity);
+        self.carried.add_to(&mut known);
         let Field {
             grid,
             velocity,
