@@ -124,23 +124,53 @@ fn prose(text: &str) -> String {
     outside.split('`').step_by(2).collect()
 }
 
+/// The places in a page that a link may name: headings, as mdBook and GitHub name them, and anchors of its own.
+fn anchors(text: &str) -> Vec<String> {
+    let mut fenced = false;
+    let headings = text.lines().filter_map(|line| {
+        fenced ^= line.trim_start().starts_with("```");
+        let heading = line.strip_prefix('#').filter(|_| !fenced)?;
+        let letters = heading.trim_start_matches('#').trim().chars();
+        let named = letters.filter_map(|c| match c {
+            ' ' => Some('-'),
+            c if c.is_alphanumeric() || "_-".contains(c) => Some(c.to_ascii_lowercase()),
+            _ => None,
+        });
+        Some(named.collect())
+    });
+    let own = text.split("<a id=\"").skip(1);
+    let own = own.map(|rest| rest.split('"').next().unwrap().to_owned());
+    headings.chain(own).collect()
+}
+
 #[test]
 fn every_link_and_every_picture_is_there() {
-    let mut count = 0;
+    let (mut count, mut places) = (0, 0);
     for (path, text) in everything() {
-        let text = prose(&assembled(&path, &text));
-        for link in text.split("](").skip(1) {
+        let whole = assembled(&path, &text);
+        for link in prose(&whole).split("](").skip(1) {
             let target = link.split([')', ' ']).next().unwrap();
-            if target.contains("://") || target.starts_with('#') {
+            if target.contains("://") {
                 continue;
             }
-            let file = target.split('#').next().unwrap();
-            let there = path.parent().unwrap().join(file);
+            let (file, place) = target.split_once('#').unwrap_or((target, ""));
+            let there = match file {
+                "" => path.clone(),
+                file => path.parent().unwrap().join(file),
+            };
             assert!(there.exists(), "{} links to {target}", path.display());
             count += 1;
+            if !place.is_empty() {
+                let page = std::fs::read_to_string(&there).unwrap();
+                let named = anchors(&assembled(&there, &page));
+                let known = named.iter().any(|name| name == place);
+                assert!(known, "{} links to {target}: {named:?}", path.display());
+                places += 1;
+            }
         }
     }
     assert!(count > 40, "only {count} links were found");
+    assert!(places > 10, "only {places} links to places were found");
 }
 
 /// A scene that a piece of one is put into.

@@ -172,17 +172,13 @@ fn every_gallery_scene_runs_its_first_frames() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|e| e == "toml") {
             let folder = tempfile::tempdir().unwrap();
-            let ran = run(
-                folder.path(),
-                &[
-                    "run",
-                    &path.display().to_string(),
-                    "-q",
-                    "--no-render",
-                    "--frames",
-                    "..2",
-                ],
-            );
+            let scene = path.display().to_string();
+            let mut arguments = vec!["run", &scene, "-q", "--no-render", "--frames", "..2"];
+            // Two grains in place of each particle find their way as well as forty do.
+            if std::fs::read_to_string(&path).unwrap().contains("[detail]") {
+                arguments.extend(["--set", "detail.grains_per_particle=2"]);
+            }
+            let ran = run(folder.path(), &arguments);
             assert!(ran.status.success(), "{}: {}", path.display(), told(&ran));
         }
     }
@@ -225,6 +221,66 @@ fn bench_prints_json_lines_with_the_headline_last() {
         "bytes_per_particle",
     ] {
         assert!(headline[key].as_f64().unwrap() > 0.0, "{key}");
+    }
+}
+
+#[test]
+fn a_bench_tells_the_median_and_all_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = "bench io --json --runs 3 --particles 2000 -o .";
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    let bench = run(folder.path(), &arguments);
+    for line in lines(&bench.stdout) {
+        let runs = line["seconds_of_runs"].as_array().unwrap().iter();
+        let mut runs: Vec<f64> = runs.map(|seconds| seconds.as_f64().unwrap()).collect();
+        runs.sort_by(f64::total_cmp);
+        assert_eq!(runs.len(), 3);
+        assert_eq!(line["seconds"], runs[1]);
+        let each = 1e9 * runs[1] / 2000.0;
+        assert!((line["nanoseconds_each"].as_f64().unwrap() - each).abs() < 1e-6 * each);
+        assert!(line["of_first"].is_null(), "nothing was scaled");
+    }
+}
+
+#[test]
+fn a_bench_is_scaled_over_sizes_and_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = "bench sph --json --runs 1 --steps 1 --sizes 500,4000 --thread-counts 2,1";
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    let lines = lines(&run(folder.path(), &arguments).stdout);
+    let first = lines[0]["nanoseconds_each"].as_f64().unwrap();
+    assert_eq!(lines.len(), 4);
+    for (line, (threads, few)) in lines
+        .iter()
+        .zip([(2, true), (2, false), (1, true), (1, false)])
+    {
+        assert_eq!(line["name"], "sph");
+        assert_eq!(line["threads"], threads);
+        assert_eq!(line["particles"].as_f64().unwrap() < 1500.0, few);
+        let ratio = line["nanoseconds_each"].as_f64().unwrap() / first;
+        assert!((line["of_first"].as_f64().unwrap() - ratio).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn wrong_use_of_bench_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, word) in [
+        ("bench sph --runs 0", "--runs"),
+        ("bench sph --sizes 100,0", "--sizes"),
+        ("bench sph --sizes 100 --particles 100", "--particles"),
+        ("bench sph --thread-counts 1,0", "--thread-counts"),
+        ("bench sph --thread-counts 1 --threads 1", "--threads"),
+        ("bench sph --steps 0", "--steps"),
+        ("bench sph --against python3", "--against"),
+        ("bench sand", "flip"),
+    ] {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let said = told(&run(folder.path(), &arguments));
+        assert!(
+            said.starts_with("exit code 2") && said.contains(word),
+            "{said}"
+        );
     }
 }
 

@@ -81,6 +81,14 @@ pub struct Possible {
     pub flops_per_second: f64,
 }
 
+impl Possible {
+    /// Before it was measured.
+    pub const NOTHING: Self = Self {
+        bytes_per_second: 0.0,
+        flops_per_second: 0.0,
+    };
+}
+
 /// Measures it: the best of a few short runs.
 pub fn possible() -> Possible {
     const LENGTH: usize = 1 << 25;

@@ -3,16 +3,6 @@
 //! Results go to stdout, talk to stderr. Exit codes: 0 done, 1 the run failed, 2 wrong use or bad input.
 
 mod bench;
-mod bench_correction;
-mod bench_dem;
-mod bench_detail;
-mod bench_flip;
-mod bench_history;
-mod bench_io;
-mod bench_ledger;
-mod bench_render;
-mod bench_sph;
-mod bench_surface;
 mod calibrate;
 mod check;
 mod compare;

@@ -12,7 +12,7 @@ use barchan_out::cache::{CacheRecorder, Record, RunFolder};
 use barchan_out::export::What;
 use barchan_sim::coupling::{Coupling, coupling};
 use barchan_sim::run::{Outcome, Run, RunError};
-use barchan_sim::scene::{Format, Scene};
+use barchan_sim::scene::{Format, Scene, What as Drawn};
 use barchan_sim::solver::Solver;
 use barchan_sim::start::start;
 use barchan_sim::state::State;
@@ -384,18 +384,27 @@ fn export_all(job: &Job, progress: &Progress) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes the pictures that the scene asks for and that are not there yet.
+/// Makes the pictures that the scene asks for and that are not there yet, of the fine grains where it has some and no surface is to be drawn.
 fn render_all(job: &Job, args: &RunArgs) -> Result<(), Failure> {
     let Some(settings) = job.scene.render.clone().filter(|_| !args.no_render) else {
         return Ok(());
     };
-    let frames = job.folder.frames().map_err(Failure::run)?;
+    let surface = match settings.what {
+        Drawn::Auto => job.scene.surface.is_some(),
+        Drawn::Grains => false,
+        Drawn::Mesh => true,
+    };
+    let grains = (job.scene.detail.is_some() && !surface).then(|| job.folder.path().join("detail"));
+    let grains = grains.map(|path| RunFolder::open(&path)).transpose();
+    let grains = grains.map_err(Failure::run)?;
+    let folder = grains.as_ref().unwrap_or(&job.folder);
+    let frames = folder.frames().map_err(Failure::run)?;
     let voice = if args.json {
         Voice::Quiet
     } else {
         args.voice()
     };
-    make_pictures(&job.folder, &job.scene, settings, &frames, voice)
+    make_pictures(folder, &job.scene, settings, &frames, voice)
 }
 
 fn report_done(job: &Job, args: &RunArgs, progress: &Progress) {

@@ -1,13 +1,14 @@
 //! `barchan bench surface`: the column of Zhu & Bridson (2005) wrapped in a surface, each style in turn, and beside splashsurf where it
 //! is there.
 
-use super::Failure;
-use super::bench_ledger::Ledger;
-use super::machine::{peak_memory, processor_time};
-use super::say::{bytes, grouped};
+use super::Cases;
+use super::ledger::{Finding, Ledger};
+use crate::command::Failure;
+use crate::command::machine::{peak_memory, processor_time};
+use crate::command::say::{bytes, grouped};
 use barchan_base::column::as_bytes;
 use barchan_base::random::Random;
-use barchan_out::surface::{Points, Settings, Style, Surface, build};
+use barchan_out::surface::{Points, Settings, Style, build};
 use glam::Vec3;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -15,8 +16,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Each measurement is taken this often; the best one counts.
-const REPEATS: u32 = 3;
+/// Particles of the column in the paper.
+pub const PARTICLES: u64 = 433_479;
 /// Cells of the paper's simulation grid, and particles in each.
 const GRID: [f64; 3] = [100.0, 60.0, 60.0];
 const PER_CELL: f64 = 8.0;
@@ -26,7 +27,12 @@ const SURFACE_GRID: f64 = 250.0;
 const CELL: f64 = GRID[0] / SURFACE_GRID;
 
 /// Runs `bench surface`; the headline, the default style, comes last. `against` is a Python with splashsurf.
-pub fn bench(particles: u64, against: Option<&Path>, ledger: &Ledger) -> Result<(), Failure> {
+pub fn bench(
+    particles: u64,
+    against: Option<&Path>,
+    cases: Cases,
+    ledger: &mut Ledger,
+) -> Result<(), Failure> {
     let positions = column(particles);
     // A cell of the simulation is the unit of length.
     let radius = 0.5 / PER_CELL.cbrt();
@@ -46,12 +52,16 @@ pub fn bench(particles: u64, against: Option<&Path>, ledger: &Ledger) -> Result<
         (Style::Anisotropic, "surface, anisotropic"),
         (Style::ZhuBridson, "surface"),
     ];
+    let chosen = match cases {
+        Cases::All => &styles[..],
+        Cases::Headline => &styles[3..],
+    };
     let other = against.map(|python| splashsurf(python, &positions, radius, ledger));
     let other = other.transpose()?;
-    for (style, name) in styles {
-        measure(name, style, &points, other, ledger)?;
-    }
-    Ok(())
+    chosen.iter().try_for_each(|(style, name)| {
+        measure(name, *style, &points, other)?; // warm up
+        ledger.measure(|| measure(name, *style, &points, other))
+    })
 }
 
 /// Jittered particles, eight in a cell, in a column with the proportions of the paper's grid.
@@ -69,20 +79,20 @@ fn column(count: u64) -> Vec<Vec3> {
     (0..count).map(place).collect()
 }
 
-/// The same particles through splashsurf, with the same cells, reach and threads; its best times.
+/// The same particles through splashsurf, with the same cells, reach, threads and number of runs; the median of its times.
 fn splashsurf(
     python: &Path,
     positions: &[Vec3],
     radius: f64,
-    ledger: &Ledger,
+    ledger: &mut Ledger,
 ) -> Result<Times, Failure> {
     // Its kernel reaches two smoothing lengths, ours as many spacings as the settings say; a spacing is two radii.
     let smoothing_length = f64::from(Settings::default().support);
     let numbers = [radius, smoothing_length, CELL / radius].map(|number| number.to_string());
     let program = Command::new(python)
-        .args(["-c", include_str!("bench_surface.py")])
+        .args(["-c", include_str!("surface.py")])
         .args(numbers)
-        .arg(REPEATS.to_string())
+        .arg(ledger.runs().to_string())
         .env(
             "RAYON_NUM_THREADS",
             rayon::current_num_threads().to_string(),
@@ -110,22 +120,21 @@ fn splashsurf(
     }
     let found: Value =
         serde_json::from_slice(&output.stdout).map_err(|error| cannot(error.to_string()))?;
-    let [Some(seconds), Some(processor), Some(triangles)] =
-        ["seconds", "processor_seconds", "triangles"].map(|name| found[name].as_f64())
-    else {
-        return Err(cannot("gave no time".into()));
-    };
-    let times = Times { seconds, processor };
-    let name = "surface, splashsurf";
-    let line = json!({
-        "name": name, "particles": positions.len(), "seconds": seconds, "processor_seconds": processor,
-        "particles_per_second": positions.len() as f64 / seconds, "triangles": triangles,
+    let runs = found["runs"].as_array().cloned().unwrap_or_default();
+    let mut runs = runs.iter().map(|run| {
+        let [seconds, processor] = [0, 1].map(|which| run[which].as_f64());
+        let (seconds, processor) = (seconds?, processor?);
+        Some(Times { seconds, processor })
     });
-    ledger.tell(line, || {
-        let (particles, triangles) = (grouped(positions.len() as f64), grouped(triangles));
-        format!("{name:24} {particles} particles  {times}  {triangles} triangles")
-    });
-    Ok(times)
+    let (mut last, triangles) = (Vec::new(), found["triangles"].as_f64().unwrap_or(0.0));
+    ledger.measure(|| {
+        let next = runs.next().flatten();
+        let times = next.ok_or_else(|| cannot("gave no time".into()))?;
+        last.push(times);
+        Ok(finding("surface, splashsurf", times, positions, triangles))
+    })?;
+    last.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    Ok(last[(last.len() - 1) / 2])
 }
 
 /// How long something took: on the clock, and of all processors' work, which others at work on the machine disturb less.
@@ -135,25 +144,29 @@ struct Times {
     processor: f64,
 }
 
-impl Times {
-    const NEVER: Self = Self {
-        seconds: f64::INFINITY,
-        processor: f64::INFINITY,
-    };
-
-    /// Does `work` and keeps the better times.
-    fn better<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let (began, idle) = (Instant::now(), processor_time());
-        let done = work();
-        self.seconds = self.seconds.min(began.elapsed().as_secs_f64());
-        self.processor = self.processor.min(processor_time() - idle);
-        done
-    }
-}
-
 impl std::fmt::Display for Times {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:.3} s ({:.2} s of work)", self.seconds, self.processor)
+    }
+}
+
+/// What any program is told to have found.
+fn finding(name: &str, times: Times, positions: &[Vec3], triangles: f64) -> Finding {
+    let (particles, seconds) = (positions.len() as f64, times.seconds);
+    Finding {
+        seconds,
+        done: (particles, "particle"),
+        // Particles are read, triangles and half as many vertices written.
+        bytes: size_of_val(positions) as f64 + 1.5 * triangles * size_of::<Vec3>() as f64,
+        line: json!({
+            "name": name, "particles": positions.len(), "processor_seconds": times.processor,
+            "particles_per_second": particles / seconds, "triangles": triangles,
+        }),
+        text: format!(
+            "{name:24} {} particles  {times}  {} triangles",
+            grouped(particles),
+            grouped(triangles)
+        ),
     }
 }
 
@@ -162,42 +175,38 @@ fn measure(
     style: Style,
     points: &Points<'_>,
     other: Option<Times>,
-    ledger: &Ledger,
-) -> Result<(), Failure> {
+) -> Result<Finding, Failure> {
     let settings = Settings {
         style,
         cell: Some(CELL),
         ..Settings::default()
     };
-    let mut times = Times::NEVER;
-    let mut surface = Surface::default();
-    for _ in 0..REPEATS {
-        surface = times
-            .better(|| build(points, &settings))
-            .map_err(Failure::run)?;
-    }
-    let (particles, triangles) = (points.positions.len(), surface.mesh.triangles.len());
+    let (began, idle) = (Instant::now(), processor_time());
+    let surface = build(points, &settings).map_err(Failure::run)?;
+    let times = Times {
+        seconds: began.elapsed().as_secs_f64(),
+        processor: processor_time() - idle,
+    };
+    let triangles = surface.mesh.triangles.len() as f64;
+    let mut found = finding(name, times, points.positions, triangles);
     let memory = peak_memory().unwrap_or(0.0);
-    let seconds = times.seconds;
-    let faster = other.map(|other| other.seconds / seconds);
-    let less = other.map(|other| other.processor / times.processor);
-    let line = json!({
-        "name": name, "particles": particles, "times_as_fast_as_splashsurf": faster, "work_of_splashsurf_over_ours": less,
-        "seconds": seconds, "processor_seconds": times.processor, "particles_per_second": particles as f64 / seconds,
-        "triangles": triangles, "blocks": surface.blocks, "peak_memory_bytes": memory,
-    });
-    let compared = faster.zip(less).map_or(String::new(), |(faster, less)| {
-        format!("  splashsurf takes {faster:.2} times as long, {less:.2} times the work")
-    });
-    ledger.tell(line, || {
-        format!(
-            "{name:24} {} particles  {times}  {} triangles  {} blocks  {} at most{}",
-            grouped(particles as f64),
-            grouped(triangles as f64),
-            grouped(surface.blocks as f64),
-            bytes(memory),
-            compared
-        )
-    });
-    Ok(())
+    let per_particle = memory / points.positions.len() as f64;
+    found.line["blocks"] = surface.blocks.into();
+    found.line["peak_memory_bytes"] = memory.into();
+    found.line["bytes_per_particle"] = per_particle.into();
+    found.text += &format!(
+        "  {} blocks  {} at most, {} a particle",
+        grouped(surface.blocks as f64),
+        bytes(memory),
+        bytes(per_particle)
+    );
+    if let Some(other) = other {
+        let faster = other.seconds / times.seconds;
+        let less = other.processor / times.processor;
+        found.line["times_as_fast_as_splashsurf"] = faster.into();
+        found.line["work_of_splashsurf_over_ours"] = less.into();
+        found.text +=
+            &format!("  splashsurf takes {faster:.2} times as long, {less:.2} times the work");
+    }
+    Ok(found)
 }

@@ -1,9 +1,10 @@
 //! `barchan bench correction`: a volume of 1000³ cells, whose surface of a million faces is meshed and whose grains are spread.
 
-use super::Failure;
-use super::bench_ledger::Ledger;
-use super::machine::peak_memory;
-use super::say::grouped;
+use super::Cases;
+use super::ledger::{Finding, Ledger};
+use crate::command::Failure;
+use crate::command::machine::peak_memory;
+use crate::command::say::grouped;
 use barchan_base::random::Random;
 use barchan_base::spread::{Bound, Faces, Lattice, Net, STEEPEST, Settings, spread};
 use glam::{IVec3, Vec2, Vec3};
@@ -21,43 +22,48 @@ const PER_FACE: f32 = 20.0;
 const UNEVEN: f32 = 0.8;
 
 /// Runs `bench correction`; the headline, 10 million grains, comes last.
-pub fn bench(particles: Option<u64>, ledger: &Ledger) -> Result<(), Failure> {
+pub fn bench(particles: Option<u64>, cases: Cases, ledger: &mut Ledger) -> Result<(), Failure> {
     let heights = heights();
-    let all: Vec<(&str, u64, bool)> = match particles {
-        Some(count) => vec![("clusters", count, true), ("random", count, false)],
-        None => vec![("clusters", FEW, true), ("random", MANY, false)],
+    if cases == Cases::All {
+        let clusters = grains(particles.unwrap_or(FEW), true);
+        ledger.measure(|| measure("correction, clusters", &heights, &clusters))?;
+    }
+    let random = grains(particles.unwrap_or(MANY), false);
+    ledger.measure(|| measure("correction, random", &heights, &random))
+}
+
+fn measure(name: &str, heights: &[f32], places: &[Vec3]) -> Result<Finding, Failure> {
+    let mut grains = places.to_vec();
+    let began = Instant::now();
+    let faces = mesh(heights)?;
+    let meshed = began.elapsed().as_secs_f64();
+    let settings = Settings {
+        bound: Bound::PerFace(PER_FACE),
+        ..Settings::default()
     };
-    for (name, count, clusters) in all {
-        let mut grains = grains(count, clusters);
-        let began = Instant::now();
-        let faces = mesh(&heights)?;
-        let meshed = began.elapsed().as_secs_f64();
-        let settings = Settings {
-            bound: Bound::PerFace(PER_FACE),
-            ..Settings::default()
-        };
-        let report = spread(&faces, &mut grains, &settings).map_err(Failure::run)?;
-        let seconds = began.elapsed().as_secs_f64();
-        let line = json!({
-            "name": format!("correction, {name}"), "faces": faces.len(), "grains": count,
-            "seconds": seconds, "mesh_seconds": meshed,
+    let report = spread(&faces, &mut grains, &settings).map_err(Failure::run)?;
+    let seconds = began.elapsed().as_secs_f64();
+    let count = grains.len() as f64;
+    Ok(Finding {
+        seconds,
+        done: (count, "grain"),
+        bytes: 2.0 * size_of_val(places) as f64,
+        line: json!({
+            "name": name, "faces": faces.len(), "grains": grains.len(), "mesh_seconds": meshed,
             "passes": report.passes, "iterations": report.iterations, "moved": report.moved,
             "most_before": report.before.most, "most_after": report.after.most,
             "excess_before": report.before.excess, "excess_after": report.after.excess,
             "peak_memory_bytes": peak_memory().unwrap_or(0.0),
-        });
-        ledger.tell(line, || {
-            format!(
-                "{name:10} {} grains on {} faces  {seconds:.2} s ({meshed:.2} s the mesh)  {} passes  {:.2} to {:.2} times the bound",
-                grouped(count as f64),
-                grouped(faces.len() as f64),
-                report.passes,
-                report.before.most,
-                report.after.most
-            )
-        });
-    }
-    Ok(())
+        }),
+        text: format!(
+            "{name:20} {} grains on {} faces  {seconds:.2} s ({meshed:.2} s the mesh)  {} passes  {:.2} to {:.2} times the bound",
+            grouped(count),
+            grouped(faces.len() as f64),
+            report.passes,
+            report.before.most,
+            report.after.most
+        ),
+    })
 }
 
 /// A gently rolling surface.

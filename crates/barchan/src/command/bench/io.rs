@@ -1,8 +1,9 @@
 //! `barchan bench io`: frames written and read, by each compression.
 
-use super::Failure;
-use super::bench_ledger::Ledger;
-use super::say::{bytes, grouped};
+use super::Cases;
+use super::ledger::{Finding, Ledger};
+use crate::command::Failure;
+use crate::command::say::{bytes, grouped};
 use barchan_base::random::Random;
 use barchan_out::cache::{FrameMeta, read_frame, write_frame};
 use barchan_sim::atomic;
@@ -15,25 +16,33 @@ use std::time::Instant;
 
 /// Particles, if nobody says.
 pub const PARTICLES: u64 = 1_000_000;
-/// Each measurement is taken this often after one to warm up; the median counts.
-const REPEATS: usize = 5;
 
 /// Runs `bench io` in `folder`, or in the system's folder for temporary files; the headline, plain frames, comes last.
-pub fn bench(particles: u64, ledger: &Ledger, folder: Option<&Path>) -> Result<(), Failure> {
+pub fn bench(
+    particles: u64,
+    folder: Option<&Path>,
+    cases: Cases,
+    ledger: &mut Ledger,
+) -> Result<(), Failure> {
     let folder = folder.map_or_else(std::env::temp_dir, PathBuf::from);
     let path = folder.join(format!("barchan-bench-{}.arrow", std::process::id()));
     let particles = bed(particles);
-    let cases = [
+    let all = [
         ("io, zstd", Compression::Zstd),
         ("io, lz4", Compression::Lz4),
         ("io", Compression::None),
     ];
+    let chosen = match cases {
+        Cases::All => &all[..],
+        Cases::Headline => &all[2..],
+    };
     let result = std::fs::create_dir_all(&folder)
         .map_err(|error| Failure::Run(format!("cannot create {}: {error}", folder.display())))
         .and_then(|()| {
-            cases
-                .into_iter()
-                .try_for_each(|case| measure(case, &particles, &path, ledger))
+            chosen.iter().try_for_each(|case| {
+                measure(*case, &particles, &path)?; // warm up
+                ledger.measure(|| measure(*case, &particles, &path))
+            })
         });
     // It may not be there if nothing could be written.
     let _ = std::fs::remove_file(&path);
@@ -64,8 +73,7 @@ fn measure(
     (name, compression): (&str, Compression),
     particles: &Particles,
     path: &Path,
-    ledger: &Ledger,
-) -> Result<(), Failure> {
+) -> Result<Finding, Failure> {
     let meta = FrameMeta {
         frame: 0,
         time: 0.0,
@@ -76,45 +84,34 @@ fn measure(
         materials: vec!["sand".into()],
         bodies: Vec::new(),
     };
-    let write = || {
-        atomic::write(path, |file| {
-            write_frame(file, &meta, particles, compression)
-        })
-        .map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())))
-    };
-    let write_seconds = median(write)?;
-    let read_seconds = median(|| read_frame(path).map(drop).map_err(Failure::run))?;
+    let began = Instant::now();
+    atomic::write(path, |file| {
+        write_frame(file, &meta, particles, compression)
+    })
+    .map_err(|error| Failure::Run(format!("cannot write {}: {error}", path.display())))?;
+    let write_seconds = began.elapsed().as_secs_f64();
+    read_frame(path).map_err(Failure::run)?;
+    let seconds = began.elapsed().as_secs_f64();
+    let read_seconds = seconds - write_seconds;
     let size = std::fs::metadata(path).map_or(0, |about| about.len()) as f64;
     let raw: usize = particles.raw().iter().map(|(_, bytes)| bytes.len()).sum();
     let (raw, count) = (raw as f64, particles.len() as f64);
-    let rate = 2.0 * raw / (write_seconds + read_seconds);
-    let line = json!({
-        "name": name, "particles": particles.len(), "bytes_per_second": rate,
-        "write_bytes_per_second": raw / write_seconds, "read_bytes_per_second": raw / read_seconds,
-        "write_seconds": write_seconds, "read_seconds": read_seconds, "bytes_per_particle": size / count,
-        "of_possible_bytes": rate / ledger.possible().bytes_per_second,
-    });
-    ledger.tell(line, || {
-        format!(
+    let rate = 2.0 * raw / seconds;
+    Ok(Finding {
+        seconds,
+        done: (count, "particle"),
+        bytes: 2.0 * raw,
+        line: json!({
+            "name": name, "particles": particles.len(), "bytes_per_second": rate,
+            "write_bytes_per_second": raw / write_seconds, "read_bytes_per_second": raw / read_seconds,
+            "write_seconds": write_seconds, "read_seconds": read_seconds, "bytes_per_particle": size / count,
+        }),
+        text: format!(
             "{name:10} {} particles  {} a particle  written at {}/s  read at {}/s",
             grouped(count),
             bytes(size / count),
             bytes(raw / write_seconds),
             bytes(raw / read_seconds)
-        )
-    });
-    Ok(())
-}
-
-/// The median time of `work` [s], after one to warm up.
-fn median(mut work: impl FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
-    work()?;
-    let mut seconds = Vec::new();
-    for _ in 0..REPEATS {
-        let began = Instant::now();
-        work()?;
-        seconds.push(began.elapsed().as_secs_f64());
-    }
-    seconds.sort_by(f64::total_cmp);
-    Ok(seconds[REPEATS / 2])
+        ),
+    })
 }

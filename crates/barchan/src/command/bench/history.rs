@@ -1,7 +1,7 @@
 //! `barchan bench --history`: what earlier benchmarks found, as a table and as plots.
 
-use super::Failure;
-use super::say::{grouped, out, talk};
+use crate::command::Failure;
+use crate::command::say::{grouped, out, talk};
 use barchan_out::plot::{Mark, Plot, STYLE, Series};
 use barchan_sim::atomic;
 use serde_json::Value;

@@ -1,9 +1,10 @@
 //! `barchan bench detail`: grains over a bed that turns and shears, in frames of two steps, as Ihmsen et al. (2013) had them.
 
-use super::Failure;
-use super::bench_ledger::Ledger;
-use super::machine::peak_memory;
-use super::say::{bytes, grouped};
+use super::Cases;
+use super::ledger::{Finding, Ledger};
+use crate::command::Failure;
+use crate::command::machine::peak_memory;
+use crate::command::say::{bytes, grouped};
 use barchan_base::random::Random;
 use barchan_base::shape::Shape;
 use barchan_out::detail::{Advancer, Guides, Interval, Rule, Sampling, Settings, sample};
@@ -20,17 +21,19 @@ use std::time::Instant;
 pub const GRAINS: u64 = 4_000_000;
 /// Grains in place of each particle.
 const PER_PARTICLE: u32 = 200;
-/// Frames measured; the best one counts.
-const FRAMES: u32 = 3;
+/// Frames that are measured, after one to warm up.
+const FRAMES: u32 = 2;
 const FPS: f64 = 50.0;
 const STEP: f64 = 0.01;
+/// Bytes that a step must move for a grain: its place and its velocity, read and written.
+const BYTES: f64 = 2.0 * 2.0 * size_of::<Vec3>() as f64;
 /// Radius of a particle [m].
 const RADIUS: f32 = 0.02;
 /// How high the bed is over how wide.
 const FLAT: f32 = 0.2;
 
 /// Runs `bench detail`; the headline, the default rule, comes last.
-pub fn bench(grains: u64, ledger: &Ledger) -> Result<(), Failure> {
+pub fn bench(grains: u64, cases: Cases, ledger: &mut Ledger) -> Result<(), Failure> {
     let model = Model {
         bodies: vec![Body {
             name: "ground".into(),
@@ -62,9 +65,12 @@ pub fn bench(grains: u64, ledger: &Ledger) -> Result<(), Failure> {
         ..plain.clone()
     };
     let particles = bed((grains / u64::from(PER_PARTICLE)).max(8));
-    measure("detail, alduan", &model, alduan, &particles, ledger)?;
-    measure("detail, as published", &model, plain, &particles, ledger)?;
-    measure("detail", &model, held, &particles, ledger)
+    let mut case = |name, settings| ledger.measure(|| measure(name, &model, settings, &particles));
+    if cases == Cases::All {
+        case("detail, alduan", &alduan)?;
+        case("detail, as published", &plain)?;
+    }
+    case("detail", &held)
 }
 
 /// Jittered particles in a flat box on the ground.
@@ -104,18 +110,17 @@ fn turned(before: &Particles) -> Particles {
 fn measure(
     name: &str,
     model: &Model,
-    settings: Settings,
+    settings: &Settings,
     particles: &Particles,
-    ledger: &Ledger,
-) -> Result<(), Failure> {
+) -> Result<Finding, Failure> {
     let mut solids = Solids::default();
     solids.place(model, 0.0, 0.0).map_err(Failure::run)?;
-    let mut grains = sample(&settings, particles, &solids).map_err(Failure::run)?;
+    let mut grains = sample(settings, particles, &solids).map_err(Failure::run)?;
     let radius = settings.radius(RADIUS, PER_PARTICLE);
-    let mut advancer = Advancer::new(settings);
+    let mut advancer = Advancer::new(settings.clone());
     let mut before = particles.clone();
-    let (mut rate, mut seconds) = (0.0, f64::INFINITY);
-    for frame in 0..FRAMES {
+    let (mut seconds, mut steps) = (0.0, 0);
+    for frame in 0..=FRAMES {
         let after = turned(&before);
         let began = Instant::now();
         let guides = Guides::in_order(&before, &after, (1.0 / FPS) as f32);
@@ -126,25 +131,34 @@ fn measure(
             bodies: (&[], &[]),
             radius,
         };
-        let steps = advancer
+        let taken = advancer
             .advance(model, &mut grains, &interval)
             .map_err(Failure::run)?;
-        seconds = began.elapsed().as_secs_f64().min(seconds);
-        rate = (grains.len() as f64 * f64::from(steps) / seconds).max(rate);
+        // The first one warms up.
+        if frame > 0 {
+            seconds += began.elapsed().as_secs_f64();
+            steps += taken;
+        }
         before = after;
     }
+    let grain_steps = grains.len() as f64 * f64::from(steps);
+    let (rate, per_frame) = (grain_steps / seconds, seconds / f64::from(FRAMES));
     let memory = peak_memory().unwrap_or(0.0);
-    let line = json!({
-        "name": name, "grains": grains.len(), "particles": particles.len(),
-        "grain_steps_per_second": rate, "seconds_per_frame": seconds, "peak_memory_bytes": memory,
-    });
-    ledger.tell(line, || {
-        format!(
-            "{name:24} {} grains  {} grain-steps/s  {seconds:.3} s a frame  {} at most",
+    let per_grain = memory / grains.len() as f64;
+    Ok(Finding {
+        seconds,
+        done: (grain_steps, "grain-step"),
+        bytes: BYTES * grain_steps,
+        line: json!({
+            "name": name, "grains": grains.len(), "particles": particles.len(), "grain_steps_per_second": rate,
+            "seconds_per_frame": per_frame, "peak_memory_bytes": memory, "bytes_per_grain": per_grain,
+        }),
+        text: format!(
+            "{name:24} {} grains  {} grain-steps/s  {per_frame:.3} s a frame  {} at most, {} a grain",
             grouped(grains.len() as f64),
             grouped(rate),
-            bytes(memory)
-        )
-    });
-    Ok(())
+            bytes(memory),
+            bytes(per_grain)
+        ),
+    })
 }

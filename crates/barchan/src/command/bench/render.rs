@@ -1,9 +1,10 @@
 //! `barchan bench render`: a heap of grains, and a surface of triangles.
 
-use super::Failure;
-use super::bench_ledger::Ledger;
-use super::machine::peak_memory;
-use super::say::{bytes, grouped};
+use super::Cases;
+use super::ledger::{Finding, Ledger};
+use crate::command::Failure;
+use crate::command::machine::peak_memory;
+use crate::command::say::{bytes, grouped};
 use barchan_base::random::Random;
 use barchan_base::shape::Shape;
 use barchan_out::render::{Picture, still};
@@ -29,73 +30,75 @@ const EDGE: f32 = 2.0;
 /// Triangles along each side of the surface: 2 × 448² = 401,408.
 const SIDE: u32 = 448;
 
-/// Runs the benchmark; pictures go to `folder` if one is given.
-pub fn bench(grains: u64, ledger: &Ledger, folder: Option<&Path>) -> Result<(), Failure> {
+/// Runs the benchmark, the headline, grains, last; pictures go to `folder` if one is given.
+pub fn bench(
+    grains: u64,
+    folder: Option<&Path>,
+    cases: Cases,
+    ledger: &mut Ledger,
+) -> Result<(), Failure> {
     let model = model();
-    let settings = Render {
-        size: [1280, 720],
-        samples: SURFACE_SAMPLES,
-        ..Render::default()
-    };
-    let surface = ripples();
-    let triangles = surface.triangles.len();
-    let none = Particles::default();
-    let shown = measure(|| still(&model, &none, Some(&surface), &settings))?;
-    tell(
-        "render surface",
-        ("triangles", triangles),
-        &settings,
-        shown.0,
-        ledger,
-    );
-    keep(folder, "surface.png", &shown.1)?;
-    let heap = heap(grains);
+    if cases == Cases::All {
+        let settings = Render {
+            size: [1280, 720],
+            samples: SURFACE_SAMPLES,
+            ..Render::default()
+        };
+        let surface = ripples();
+        let none = Particles::default();
+        let shown = ("triangles", surface.triangles.len());
+        ledger.measure(|| {
+            let take = || still(&model, &none, Some(&surface), &settings);
+            let (finding, picture) = measure("render surface", shown, &settings, take)?;
+            keep(folder, "surface.png", &picture).map(|()| finding)
+        })?;
+    }
     let settings = Render {
         size: [1920, 1080],
         samples: GRAIN_SAMPLES,
-        ..settings
+        ..Render::default()
     };
-    let shown = measure(|| still(&model, &heap, None, &settings))?;
-    tell(
-        "render grains",
-        ("grains", heap.len()),
-        &settings,
-        shown.0,
-        ledger,
-    );
-    keep(folder, "grains.png", &shown.1)
+    let heap = heap(grains);
+    let shown = ("grains", heap.len());
+    ledger.measure(|| {
+        let take = || still(&model, &heap, None, &settings);
+        let (finding, picture) = measure("render grains", shown, &settings, take)?;
+        keep(folder, "grains.png", &picture).map(|()| finding)
+    })
 }
 
 type Taken = Result<barchan_out::render::Shot, barchan_out::render::RenderError>;
 
-fn measure(take: impl FnOnce() -> Taken) -> Result<(f64, Picture), Failure> {
-    let began = Instant::now();
-    let shot = take().map_err(Failure::run)?;
-    Ok((began.elapsed().as_secs_f64(), shot.picture))
-}
-
-fn tell(
+fn measure(
     name: &str,
     (what, count): (&str, usize),
     settings: &Render,
-    seconds: f64,
-    ledger: &Ledger,
-) {
+    take: impl FnOnce() -> Taken,
+) -> Result<(Finding, Picture), Failure> {
+    let began = Instant::now();
+    let shot = take().map_err(Failure::run)?;
+    let seconds = began.elapsed().as_secs_f64();
     let [width, height] = settings.size;
     let memory = peak_memory().unwrap_or(0.0);
+    let pixels = f64::from(width) * f64::from(height);
     let mut line = json!({
-        "name": name, "width": width, "height": height, "samples": settings.samples,
-        "seconds": seconds, "peak_bytes": memory,
+        "name": name, "width": width, "height": height, "samples": settings.samples, "peak_bytes": memory,
     });
     line[what] = count.into();
-    ledger.tell(line, || {
-        format!(
+    let finding = Finding {
+        seconds,
+        done: (pixels * f64::from(settings.samples), "ray"),
+        // Every pixel is written once: rays ask for little, but anywhere.
+        bytes: pixels * 3.0,
+        line,
+        text: format!(
             "{name:16} {} {what}  {width}x{height}, {} rays a pixel  {seconds:.2} s  {} at most",
             grouped(count as f64),
             settings.samples,
             bytes(memory)
-        )
-    });
+        ),
+    };
+    Ok((finding, shot.picture))
 }
 
 fn keep(folder: Option<&Path>, name: &str, picture: &Picture) -> Result<(), Failure> {

@@ -1,9 +1,10 @@
 //! `barchan bench flip`: the collapsing columns of Zhu & Bridson (2005), whole steps, each kind of solve in turn.
 
-use super::Failure;
-use super::bench_ledger::{Ledger, bytes_of_state};
-use super::machine::{forget_peak_memory, peak_memory};
-use super::say::{bytes, grouped};
+use super::Cases;
+use super::ledger::{Finding, Ledger, bytes_of_steps};
+use crate::command::Failure;
+use crate::command::machine::{Possible, forget_peak_memory, peak_memory};
+use crate::command::say::{bytes, grouped};
 use barchan_sim::coupling::coupling;
 use barchan_sim::run::{RecordError, Recorder, Run, StepLine};
 use barchan_sim::scene;
@@ -16,26 +17,33 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-const SAND: &str = include_str!("../../scenes/zhu2005/sand_column.toml");
-const WATER: &str = include_str!("../../scenes/zhu2005/water_column.toml");
+const SAND: &str = include_str!("../../../scenes/zhu2005/sand_column.toml");
+const WATER: &str = include_str!("../../../scenes/zhu2005/water_column.toml");
 /// Particles in those scenes.
 pub const PARTICLES: u64 = 433_479;
 /// Frames that are measured, after one to warm up: the collapse.
 const FRAMES: u32 = 12;
 
 /// Runs `bench flip`; the headline, implicit friction, comes last.
-pub fn bench(particles: u64, ledger: &Ledger) -> Result<(), Failure> {
-    let cases = [
+pub fn bench(particles: u64, cases: Cases, ledger: &mut Ledger) -> Result<(), Failure> {
+    let all = [
         ("flip, water", WATER, "implicit"),
         ("flip, zhu-bridson", SAND, "zhu-bridson"),
         ("flip", SAND, "implicit"),
     ];
+    let chosen = match cases {
+        Cases::All => &all[..],
+        Cases::Headline => &all[2..],
+    };
     let program = peak_memory().unwrap_or(0.0);
-    for (name, text, friction) in cases {
-        forget_peak_memory();
-        measure(name, (text, friction), (particles, program), ledger)?;
-    }
-    Ok(())
+    let possible = ledger.possible();
+    chosen.iter().try_for_each(|(name, text, friction)| {
+        ledger.measure(|| {
+            forget_peak_memory();
+            let measured = measure(name, (text, friction), (particles, program))?;
+            Ok(measured.finding(possible))
+        })
+    })
 }
 
 /// Counts steps.
@@ -63,12 +71,11 @@ impl Recorder for Counter {
     }
 }
 
-fn measure(
-    name: &str,
+fn measure<'a>(
+    name: &'a str,
     (text, friction): (&str, &str),
     (particles, program): (u64, f64),
-    ledger: &Ledger,
-) -> Result<(), Failure> {
+) -> Result<Measured<'a>, Failure> {
     let plain = scene::parse(text, Path::new("bench.toml"), &[]).map_err(Failure::input)?;
     let finer = (PARTICLES as f64 / particles as f64).cbrt();
     let changes = [
@@ -102,18 +109,16 @@ fn measure(
     let counter = frames(&mut solver, 1 + FRAMES)?;
     let seconds = began.elapsed().as_secs_f64();
     let after = solver.spent();
-    let measured = Measured {
+    Ok(Measured {
         name,
         mends: friction != "zhu-bridson",
         particles: state.particles.len() as f64,
         memory: peak_memory().unwrap_or(0.0) - program,
-        bytes_of_state: bytes_of_state(&state.particles),
+        bytes: bytes_of_steps(&state.particles, counter.particle_steps),
         seconds,
         spent: std::array::from_fn(|phase| after[phase] - before[phase]),
         counter,
-    };
-    measured.tell(ledger);
-    Ok(())
+    })
 }
 
 /// What was measured of one kind of solve.
@@ -124,7 +129,7 @@ struct Measured<'a> {
     particles: f64,
     /// The most memory [bytes], without what the program itself needs.
     memory: f64,
-    bytes_of_state: f64,
+    bytes: f64,
     seconds: f64,
     spent: [f64; PHASES.len()],
     counter: Counter,
@@ -151,8 +156,7 @@ impl Measured<'_> {
         ]
     }
 
-    fn tell(&self, ledger: &Ledger) {
-        let possible = ledger.possible();
+    fn finding(&self, possible: Possible) -> Finding {
         let steps = self.counter.particle_steps;
         let rate = steps / self.seconds;
         let frame = self.seconds / f64::from(FRAMES);
@@ -174,23 +178,25 @@ impl Measured<'_> {
             "peak_bytes_per_particle": memory / self.particles,
             "possible_bytes_per_second": possible.bytes_per_second,
             "possible_flops_per_second": possible.flops_per_second,
-            "of_possible_bytes": ledger.of_possible_bytes(self.bytes_of_state, rate),
             "phases": phases.iter().map(Phase::json).collect::<Vec<_>>(),
         });
-        let whole = || {
-            format!(
-                "{:20} {} particles  {} particle-steps a second  {frame:.2} s a frame  {} steps  {} a particle at most",
-                self.name,
-                grouped(self.particles),
-                grouped(rate),
-                self.counter.steps,
-                bytes(memory / self.particles),
-            )
-        };
-        ledger.tell(line, || {
-            let parts: Vec<String> = phases.iter().map(Phase::text).collect();
-            format!("{}\n{}", whole(), parts.join("\n"))
-        });
+        let parts: Vec<String> = phases.iter().map(Phase::text).collect();
+        let text = format!(
+            "{:20} {} particles  {} particle-steps a second  {frame:.2} s a frame  {} steps  {} a particle at most\n{}",
+            self.name,
+            grouped(self.particles),
+            grouped(rate),
+            self.counter.steps,
+            bytes(memory / self.particles),
+            parts.join("\n")
+        );
+        Finding {
+            seconds: self.seconds,
+            done: (steps, "particle-step"),
+            bytes: self.bytes,
+            line,
+            text,
+        }
     }
 }
 

@@ -1,0 +1,196 @@
+//! `barchan bench dem`: grains that settle in a box, balls and composites.
+
+use super::Cases;
+use super::ledger::{Finding, Ledger, bytes_of_state, bytes_of_steps};
+use crate::command::Failure;
+use crate::command::machine::{forget_peak_memory, peak_memory, processor_time};
+use crate::command::say::{bytes, grouped};
+use barchan_base::Pose;
+use barchan_base::sampling::Layout;
+use barchan_base::shape::Shape;
+use barchan_sim::body::{Body, Form};
+use barchan_sim::grain::{Grain, NAMED};
+use barchan_sim::model::{Fill, Material, Model};
+use barchan_sim::scene::{Contact, DemSettings, PRESETS, Stiffness};
+use barchan_sim::solver::Solver;
+use barchan_sim::start::start;
+use barchan_sim::state::State;
+use barchan_solvers::dem::Dem;
+use glam::{Quat, Vec3};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Grains of the headline.
+pub const GRAINS: u64 = 50_000;
+const FPS: f64 = 24.0;
+/// Diameter of the grains [m], Young's modulus [Pa] and the length of a step [s]: those of tests/interop/lammps.
+const SIZE: f64 = 0.01;
+const YOUNG: f64 = 1e7;
+const STEP: f64 = 2e-5;
+/// Time [s] before the clock starts: the grains have fallen together and settle.
+const WARM_UP: f64 = 0.12;
+/// Grains above each other where only their number differs, and how long such a layer falls together [s].
+const DEPTH: f32 = 10.0;
+const LAYER_WARM_UP: f64 = 0.08;
+
+/// Grains that have settled: where each run of the work begins.
+struct Settled {
+    name: &'static str,
+    model: Model,
+    state: State,
+    /// Memory before there was any of it [bytes].
+    before: f64,
+}
+
+/// Runs `bench dem`; the headline comes last.
+pub fn bench(grains: u64, steps: u32, cases: Cases, ledger: &mut Ledger) -> Result<(), Failure> {
+    let mut cube = |name, shape, grains: u64| {
+        let wide = (grains as f32).cbrt().round();
+        let high = (grains as f32 / (wide * wide)).round();
+        let settled = Settled::new(name, model(shape, wide, high), WARM_UP)?;
+        ledger.measure(|| settled.measure(steps))
+    };
+    if cases == Cases::All {
+        cube("dem, a fifth", "ball", (grains / 5).max(1000))?;
+        cube("dem, tetrahedra", "tetrahedron", (grains / 4).max(1000))?;
+    }
+    cube("dem", "ball", grains)
+}
+
+/// Runs `bench dem --sizes`: where only the number of grains differs, not how deep they lie.
+pub fn layer(grains: u64, steps: u32, ledger: &mut Ledger) -> Result<(), Failure> {
+    let wide = (grains as f32 / DEPTH).sqrt().round().max(1.0);
+    let mut layer = model("ball", wide, DEPTH);
+    // It has less far to fall together than a cube, and should be at rest as soon.
+    layer.fills[0].velocity *= 0.2;
+    let settled = Settled::new("dem, a layer", layer, LAYER_WARM_UP)?;
+    ledger.measure(|| settled.measure(steps))
+}
+
+fn solver(model: &Model) -> Dem {
+    let settings = DemSettings {
+        contact: Contact::HertzMindlin(Stiffness::Young(YOUNG)),
+    };
+    Dem::new(model, settings)
+}
+
+impl Settled {
+    fn new(name: &'static str, model: Model, warm_up: f64) -> Result<Self, Failure> {
+        forget_peak_memory();
+        let before = peak_memory().unwrap_or(0.0);
+        let mut solver = solver(&model);
+        let mut state = start(&model, FPS, solver.columns()).map_err(Failure::input)?;
+        while state.clock.time() < warm_up {
+            take_step(&mut solver, &model, &mut state)?;
+        }
+        Ok(Self {
+            name,
+            model,
+            state,
+            before,
+        })
+    }
+
+    fn measure(&self, steps: u32) -> Result<Finding, Failure> {
+        let mut solver = solver(&self.model);
+        let mut state = self.state.clone();
+        take_step(&mut solver, &self.model, &mut state)?; // warm up
+        let (began, worked) = (Instant::now(), processor_time());
+        let (mut contacts, mut searches) = (0.0, 0.0);
+        for _ in 0..steps {
+            let [touching, searched] = take_step(&mut solver, &self.model, &mut state)?;
+            contacts += touching / f64::from(steps);
+            searches += searched;
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        // Time that all threads worked: what counts on a busy machine.
+        let work = processor_time() - worked;
+        let grains = state.particles.len() as f64;
+        let grain_steps = grains * f64::from(steps);
+        let rate = grain_steps / seconds;
+        let spheres = rate * self.model.grains[0].shape.balls().len() as f64;
+        // Without the copy that each run begins with.
+        let held = (peak_memory().unwrap_or(0.0) - self.before) / grains;
+        let memory = held - bytes_of_state(&state.particles);
+        Ok(Finding {
+            seconds,
+            done: (grain_steps, "grain-step"),
+            bytes: bytes_of_steps(&state.particles, grain_steps),
+            line: json!({
+                "name": self.name, "particles": state.particles.len(), "steps": steps,
+                "particle_steps_per_second": rate, "sphere_steps_per_second": spheres,
+                "particle_steps_per_processor_second": grain_steps / work,
+                "contacts": contacts, "searches": searches, "bytes_per_particle": memory,
+            }),
+            text: format!(
+                "{:24} {} grains  {} grain-steps/s  {} sphere-steps/s  {} contacts  {:.0} ns of a processor a grain and step  {} a grain at most",
+                self.name,
+                grouped(grains),
+                grouped(rate),
+                grouped(spheres),
+                grouped(contacts),
+                1e9 * work / grain_steps,
+                bytes(memory)
+            ),
+        })
+    }
+}
+
+/// One step; returns how many contacts there were, and whether neighbours were searched.
+fn take_step(
+    solver: &mut dyn Solver,
+    model: &Model,
+    state: &mut State,
+) -> Result<[f64; 2], Failure> {
+    let step = state.clock.plan(STEP);
+    let placed = state.solids.place(model, step.start, step.end);
+    placed.map_err(Failure::run)?;
+    let report = solver.step(model, state, step.dt).map_err(Failure::run)?;
+    state.clock.advance(&step);
+    Ok(["contacts", "searched"].map(|name| {
+        let found = report.measures.iter().find(|(word, _)| *word == name);
+        found.map_or(0.0, |(_, value)| *value)
+    }))
+}
+
+/// Grains so many `wide` both ways and so many `high` on the floor of a box as wide.
+fn model(shape: &str, wide: f32, high: f32) -> Model {
+    let shape = NAMED.iter().find(|(name, _)| *name == shape);
+    let grain = Grain {
+        shape: shape.map_or(NAMED[0].1.clone(), |(_, shape)| shape.clone()),
+        ..Grain::ball(SIZE)
+    };
+    let spacing = 1.02 * SIZE as f32;
+    // Grains lie at the middles of cubes, counted from the origin.
+    let size = spacing * Vec3::new(wide, high, wide);
+    let mut model = Model::empty();
+    (model.resolution, model.spacing) = (SIZE as f32, spacing);
+    model.materials.push(Material {
+        grain_density: 2500.0,
+        grain_size: SIZE,
+        restitution: 0.5,
+        ..PRESETS["dry-sand"].material("glass")
+    });
+    model.grains.push(grain);
+    model.fills.push(Fill {
+        material: 0,
+        shape: Shape::Cuboid { half: 0.5 * size }
+            .placed(Pose::new(0.5 * size, Quat::IDENTITY), 1.0),
+        // Aslant, or they would come to rest in columns.
+        velocity: Vec3::new(0.3, -0.5, 0.2),
+        layout: Layout::Lattice,
+    });
+    let walls = [Vec3::Y, Vec3::X, Vec3::NEG_X, Vec3::Z, Vec3::NEG_Z];
+    model.bodies.extend(walls.map(|normal| {
+        let at = size * normal.min(Vec3::ZERO).abs();
+        let plane = Shape::HalfSpace { normal }.placed(Pose::new(at, Quat::IDENTITY), 1.0);
+        Body {
+            name: "wall".into(),
+            form: Form::Static(Arc::new(plane)),
+            friction: 0.5,
+            restitution: None,
+        }
+    }));
+    model
+}
