@@ -225,11 +225,14 @@ fn a_run_with_grains_ends_in_pictures_of_them() {
     let more = "\n[detail]\ngrains_per_particle = 5\n\n[render]\nsize = \"32x18\"\nsamples = 1\nmovie = false\n";
     let text = format!("{SCENE}{more}").replace("4 cm", "16 cm");
     std::fs::write(folder.path().join("drop.toml"), &text).unwrap();
-    let pictures = |of: &str| files(&folder.path().join("out/drop").join(of).join("images")).len();
+    let pictures = |of: &str| {
+        let images = folder.path().join("out/drop").join(of).join("images");
+        std::fs::read_dir(images).map_or(0, Iterator::count)
+    };
     let ran = run(folder.path(), &["run", "drop.toml", "-q"]);
     assert!(ran.status.success(), "{}", told(&ran));
     assert_eq!((pictures("detail"), pictures("")), (5, 0));
-    // Where there are none, and where a surface is asked for, it is what the run itself has.
+    // Without them, it is what the run itself has.
     let plain = run(folder.path(), &["run", "drop.toml", "-q", "--no-detail"]);
     assert!(plain.status.success(), "{}", told(&plain));
     assert_eq!(pictures(""), 5);
