@@ -159,6 +159,9 @@ fn every_link_and_every_picture_is_there() {
                 file => path.parent().unwrap().join(file),
             };
             assert!(there.exists(), "{} links to {target}", path.display());
+            // What is not in its folder is not in the book that mdBook makes.
+            let leaves = path.starts_with(book()) && file.starts_with("..");
+            assert!(!leaves, "{} leaves the book: {target}", path.display());
             count += 1;
             if !place.is_empty() {
                 let page = std::fs::read_to_string(&there).unwrap();

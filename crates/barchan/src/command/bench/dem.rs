@@ -39,16 +39,17 @@ struct Settled {
     name: &'static str,
     model: Model,
     state: State,
-    /// Memory before there was any of it [bytes].
-    before: f64,
+    /// Memory that the program itself takes [bytes].
+    program: f64,
 }
 
 /// Runs `bench dem`; the headline comes last.
 pub fn bench(grains: u64, steps: u32, cases: Cases, ledger: &mut Ledger) -> Result<(), Failure> {
+    let program = ledger.program();
     let mut cube = |name, shape, grains: u64| {
         let wide = (grains as f32).cbrt().round();
         let high = (grains as f32 / (wide * wide)).round();
-        let settled = Settled::new(name, model(shape, wide, high), WARM_UP)?;
+        let settled = Settled::new(name, model(shape, wide, high), (WARM_UP, program))?;
         ledger.measure(|| settled.measure(steps))
     };
     if cases == Cases::All {
@@ -64,7 +65,7 @@ pub fn layer(grains: u64, steps: u32, ledger: &mut Ledger) -> Result<(), Failure
     let mut layer = model("ball", wide, DEPTH);
     // It has less far to fall together than a cube, and should be at rest as soon.
     layer.fills[0].velocity *= 0.2;
-    let settled = Settled::new("dem, a layer", layer, LAYER_WARM_UP)?;
+    let settled = Settled::new("dem, a layer", layer, (LAYER_WARM_UP, ledger.program()))?;
     ledger.measure(|| settled.measure(steps))
 }
 
@@ -76,9 +77,12 @@ fn solver(model: &Model) -> Dem {
 }
 
 impl Settled {
-    fn new(name: &'static str, model: Model, warm_up: f64) -> Result<Self, Failure> {
+    fn new(
+        name: &'static str,
+        model: Model,
+        (warm_up, program): (f64, f64),
+    ) -> Result<Self, Failure> {
         forget_peak_memory();
-        let before = peak_memory().unwrap_or(0.0);
         let mut solver = solver(&model);
         let mut state = start(&model, FPS, solver.columns()).map_err(Failure::input)?;
         while state.clock.time() < warm_up {
@@ -88,7 +92,7 @@ impl Settled {
             name,
             model,
             state,
-            before,
+            program,
         })
     }
 
@@ -111,7 +115,7 @@ impl Settled {
         let rate = grain_steps / seconds;
         let spheres = rate * self.model.grains[0].shape.balls().len() as f64;
         // Without the copy that each run begins with.
-        let held = (peak_memory().unwrap_or(0.0) - self.before) / grains;
+        let held = (peak_memory().unwrap_or(0.0) - self.program) / grains;
         let memory = held - bytes_of_state(&state.particles);
         Ok(Finding {
             seconds,

@@ -35,7 +35,7 @@ pub fn bench(particles: u64, cases: Cases, ledger: &mut Ledger) -> Result<(), Fa
         Cases::All => &all[..],
         Cases::Headline => &all[2..],
     };
-    let program = peak_memory().unwrap_or(0.0);
+    let program = ledger.program();
     let possible = ledger.possible();
     chosen.iter().try_for_each(|(name, text, friction)| {
         ledger.measure(|| {

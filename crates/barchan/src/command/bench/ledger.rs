@@ -52,6 +52,8 @@ pub struct Ledger {
     /// Seconds since 1970.
     time: u64,
     possible: Possible,
+    /// Memory that the program itself takes [bytes].
+    program: Option<f64>,
     /// What one thing took in the first line [ns].
     first: Option<f64>,
     failed: bool,
@@ -67,6 +69,7 @@ impl Ledger {
             commit: commit(),
             time: since.map_or(0, |since| since.as_secs()),
             possible: Possible::NOTHING,
+            program: None,
             first: None,
             failed: false,
         }
@@ -77,6 +80,14 @@ impl Ledger {
     pub fn weigh_machine(&mut self) {
         self.possible = possible();
         machine::forget_peak_memory();
+        // Later there is what earlier measurements have left behind.
+        let now = machine::peak_memory().unwrap_or(0.0);
+        self.program.get_or_insert(now);
+    }
+
+    /// Memory that the program takes before it measures anything [bytes].
+    pub fn program(&self) -> f64 {
+        self.program.unwrap_or(0.0)
     }
 
     /// What the machine can do.

@@ -44,6 +44,11 @@ pub fn bench(particles: u64, steps: u32, cases: Cases, ledger: &mut Ledger) -> R
         iterations: 3,
         ..six
     };
+    let program = ledger.program();
+    let measure = |name, settings, block, work| {
+        forget_peak_memory();
+        measure(name, settings, block, work, program)
+    };
     if cases == Cases::All {
         let small = ((particles / 10).max(1000), (steps / 4).max(1));
         ledger.measure(|| measure("sph, a tenth", three, Block::Moving, small))?;
@@ -58,9 +63,8 @@ fn measure(
     settings: SphSettings,
     block: Block,
     (particles, steps): (u64, u32),
+    program: f64,
 ) -> Result<Finding, Failure> {
-    forget_peak_memory();
-    let before = peak_memory().unwrap_or(0.0);
     let model = model(particles);
     let mut solver = Sph::new(settings);
     let mut state = start(&model, FPS, solver.columns()).map_err(Failure::input)?;
@@ -79,7 +83,7 @@ fn measure(
     let particle_steps = particles * f64::from(steps);
     let rate = particle_steps / seconds;
     let per_frame = seconds / f64::from(steps) / STEP / FPS;
-    let memory = (peak_memory().unwrap_or(0.0) - before) / particles;
+    let memory = (peak_memory().unwrap_or(0.0) - program) / particles;
     Ok(Finding {
         seconds,
         done: (particle_steps, "particle-step"),
