@@ -124,7 +124,7 @@ fn measure<'a>(
 /// What was measured of one kind of solve.
 struct Measured<'a> {
     name: &'a str,
-    /// False where densities are left as they are: only zeros are written then.
+    /// False where densities are left as they are.
     mends: bool,
     particles: f64,
     /// The most memory [bytes], without what the program itself needs.
@@ -150,7 +150,7 @@ impl Measured<'_> {
             if self.mends {
                 (24.0 + 12.0, 300.0)
             } else {
-                (12.0, 0.0)
+                (0.0, 0.0)
             },
             (2.0 * 60.0 + 3.0 * 512.0 / 128.0, 300.0),
         ]
