@@ -101,6 +101,7 @@ fn emitters_sinks_wind_and_moving_bodies_resume_too() {
                 "run".to_owned(),
                 path.clone(),
                 "-q".into(),
+                "--no-render".into(),
                 "-o".into(),
                 output.into(),
                 "--frames".into(),
