@@ -1,10 +1,10 @@
 //! `barchan bench ballistic`: a cube of free grains falls over a mesh.
 
 use super::Cases;
-use super::ledger::{Finding, Ledger, bytes_of_steps};
+use super::ledger::{Finding, Ledger};
 use crate::command::Failure;
 use crate::command::machine::peak_memory;
-use crate::command::say::{bytes, grouped, talk};
+use crate::command::say::{grouped, talk};
 use barchan_base::Pose;
 use barchan_base::mesh::{Mesh, load_mesh};
 use barchan_base::sampling::Layout;
@@ -16,7 +16,6 @@ use barchan_sim::solver::Solver;
 use barchan_sim::start::start;
 use barchan_sim::state::State;
 use glam::{Quat, Vec3};
-use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -117,27 +116,12 @@ fn measure(name: &str, model: &Model, steps: u32) -> Result<Finding, Failure> {
         contacts += take_step(&mut *solver, model, &mut state)?;
     }
     let seconds = began.elapsed().as_secs_f64();
-    let particles = state.particles.len() as f64;
-    let particle_steps = particles * f64::from(steps);
-    let rate = particle_steps / seconds;
-    let per_frame = seconds / f64::from(steps) / STEP / FPS;
-    let memory = peak_memory().unwrap_or(0.0) / particles;
-    Ok(Finding {
-        seconds,
-        done: (particle_steps, "particle-step"),
-        bytes: bytes_of_steps(&state.particles, particle_steps),
-        line: json!({
-            "name": name, "particles": state.particles.len(), "steps": steps, "particle_steps_per_second": rate,
-            "seconds_per_frame": per_frame, "bytes_per_particle": memory, "contacts": contacts,
-        }),
-        text: format!(
-            "{name:24} {} particles  {} particle-steps/s  {per_frame:.3} s a frame  {} a particle at most  {} contacts",
-            grouped(particles),
-            grouped(rate),
-            bytes(memory),
-            grouped(contacts)
-        ),
-    })
+    let memory = peak_memory().unwrap_or(0.0);
+    let work = (steps, seconds);
+    let mut finding = Finding::of_steps(name, &state.particles, work, 1.0 / STEP / FPS, memory);
+    finding.line["contacts"] = contacts.into();
+    finding.text += &format!("  {} contacts", grouped(contacts));
+    Ok(finding)
 }
 
 /// One step, and how many contacts it had.

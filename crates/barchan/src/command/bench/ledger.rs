@@ -3,9 +3,9 @@
 
 use crate::command::Failure;
 use crate::command::machine::{self, Possible, possible};
-use crate::command::say::{out, talk};
+use crate::command::say::{bytes, grouped, out, talk};
 use barchan_sim::state::Particles;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,6 +26,36 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Of whole steps: `per_frame` of them make a frame, and `memory` bytes were held at most.
+    pub fn of_steps(
+        name: &str,
+        all: &Particles,
+        (steps, seconds): (u32, f64),
+        per_frame: f64,
+        memory: f64,
+    ) -> Self {
+        let particles = all.len() as f64;
+        let particle_steps = particles * f64::from(steps);
+        let rate = particle_steps / seconds;
+        let frame = seconds / f64::from(steps) * per_frame;
+        let memory = memory / particles;
+        Self {
+            seconds,
+            done: (particle_steps, "particle-step"),
+            bytes: bytes_of_steps(all, particle_steps),
+            line: json!({
+                "name": name, "particles": all.len(), "steps": steps, "particle_steps_per_second": rate,
+                "seconds_per_frame": frame, "bytes_per_particle": memory,
+            }),
+            text: format!(
+                "{name:24} {} particles  {} particle-steps/s  {frame:.3} s a frame  {} a particle at most",
+                grouped(particles),
+                grouped(rate),
+                bytes(memory)
+            ),
+        }
+    }
+
     /// What one thing took [ns].
     fn nanoseconds_each(&self) -> f64 {
         1e9 * self.seconds / self.done.0.max(1.0)

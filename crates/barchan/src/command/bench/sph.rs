@@ -1,10 +1,9 @@
 //! `barchan bench sph`: a block of sand that collapses, and the same sand asleep.
 
 use super::Cases;
-use super::ledger::{Finding, Ledger, bytes_of_steps};
+use super::ledger::{Finding, Ledger};
 use crate::command::Failure;
 use crate::command::machine::{forget_peak_memory, peak_memory};
-use crate::command::say::{bytes, grouped};
 use barchan_base::Pose;
 use barchan_base::sampling::Layout;
 use barchan_base::shape::Shape;
@@ -16,7 +15,6 @@ use barchan_sim::start::start;
 use barchan_sim::state::State;
 use barchan_solvers::sph::Sph;
 use glam::{Quat, Vec3};
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -79,26 +77,16 @@ fn measure(
     let began = Instant::now();
     take_steps(&mut solver, &model, &mut state, steps)?;
     let seconds = began.elapsed().as_secs_f64();
-    let particles = state.particles.len() as f64;
-    let particle_steps = particles * f64::from(steps);
-    let rate = particle_steps / seconds;
-    let per_frame = seconds / f64::from(steps) / STEP / FPS;
-    let memory = (peak_memory().unwrap_or(0.0) - program) / particles;
-    Ok(Finding {
-        seconds,
-        done: (particle_steps, "particle-step"),
-        bytes: bytes_of_steps(&state.particles, particle_steps),
-        line: json!({
-            "name": name, "particles": state.particles.len(), "steps": steps, "particle_steps_per_second": rate,
-            "seconds_per_frame": per_frame, "bytes_per_particle": memory,
-        }),
-        text: format!(
-            "{name:24} {} particles  {} particle-steps/s  {per_frame:.3} s a frame  {} a particle at most",
-            grouped(particles),
-            grouped(rate),
-            bytes(memory)
-        ),
-    })
+    let memory = peak_memory().unwrap_or(0.0) - program;
+    let work = (steps, seconds);
+    let per_frame = 1.0 / STEP / FPS;
+    Ok(Finding::of_steps(
+        name,
+        &state.particles,
+        work,
+        per_frame,
+        memory,
+    ))
 }
 
 fn take_steps(
