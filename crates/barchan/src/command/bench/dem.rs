@@ -32,7 +32,9 @@ const STEP: f64 = 2e-5;
 const WARM_UP: f64 = 0.12;
 /// Grains above each other where only their number differs, and how long such a layer falls together [s].
 const DEPTH: f32 = 10.0;
-const LAYER_WARM_UP: f64 = 0.08;
+const LAYER_WARM_UP: f64 = 0.05;
+/// Grains along a tile of such a layer.
+const TILE: f32 = 16.0;
 
 /// Grains that have settled: where each run of the work begins.
 struct Settled {
@@ -49,7 +51,11 @@ pub fn bench(grains: u64, steps: u32, cases: Cases, ledger: &mut Ledger) -> Resu
     let mut cube = |name, shape, grains: u64| {
         let wide = (grains as f32).cbrt().round();
         let high = (grains as f32 / (wide * wide)).round();
-        let settled = Settled::new(name, model(shape, wide, high), (WARM_UP, program))?;
+        let size = Vec3::new(wide, high, wide);
+        let mut cube = model(shape, size);
+        // Aslant, or they would come to rest in columns.
+        cube.fills = vec![fill(Vec3::ZERO, size, Vec3::new(0.3, -0.5, 0.2))];
+        let settled = Settled::new(name, cube, (WARM_UP, program))?;
         ledger.measure(|| settled.measure(steps))
     };
     if cases == Cases::All {
@@ -62,11 +68,24 @@ pub fn bench(grains: u64, steps: u32, cases: Cases, ledger: &mut Ledger) -> Resu
 /// Runs `bench dem --sizes`: where only the number of grains differs, not how deep they lie.
 pub fn layer(grains: u64, steps: u32, ledger: &mut Ledger) -> Result<(), Failure> {
     let wide = (grains as f32 / DEPTH).sqrt().round().max(1.0);
-    let mut layer = model("ball", wide, DEPTH);
-    // It has less far to fall together than a cube, and should be at rest as soon.
-    layer.fills[0].velocity *= 0.2;
+    let mut layer = model("ball", Vec3::new(wide, DEPTH, wide));
+    layer.fills = tiles(wide);
     let settled = Settled::new("dem, a layer", layer, (LAYER_WARM_UP, ledger.program()))?;
     ledger.measure(|| settled.measure(steps))
+}
+
+/// A layer that moves in tiles, each towards its neighbours on two sides: were all to move one way, they would meet at the
+/// walls alone, and a wide layer would have fewer contacts a grain than a narrow one.
+fn tiles(wide: f32) -> Vec<Fill> {
+    let count = (wide / TILE).ceil() as u32;
+    let way = |tile: u32| if tile.is_multiple_of(2) { 1.0 } else { -1.0 };
+    let all = (0..count).flat_map(|x| (0..count).map(move |z| (x, z)));
+    all.map(|(x, z)| {
+        let least = TILE * Vec3::new(x as f32, 0.0, z as f32);
+        let end = (least + TILE).min(Vec3::splat(wide)).with_y(DEPTH);
+        fill(least, end, Vec3::new(0.06 * way(x), -0.1, 0.04 * way(z)))
+    })
+    .collect()
 }
 
 fn solver(model: &Model) -> Dem {
@@ -158,18 +177,18 @@ fn take_step(
     }))
 }
 
-/// Grains so many `wide` both ways and so many `high` on the floor of a box as wide.
-fn model(shape: &str, wide: f32, high: f32) -> Model {
+/// Distance of grains at the start [m].
+const SPACING: f32 = 1.02 * SIZE as f32;
+
+/// A box with room for so many grains along each axis, and a floor.
+fn model(shape: &str, grains: Vec3) -> Model {
     let shape = NAMED.iter().find(|(name, _)| *name == shape);
     let grain = Grain {
         shape: shape.map_or(NAMED[0].1.clone(), |(_, shape)| shape.clone()),
         ..Grain::ball(SIZE)
     };
-    let spacing = 1.02 * SIZE as f32;
-    // Grains lie at the middles of cubes, counted from the origin.
-    let size = spacing * Vec3::new(wide, high, wide);
     let mut model = Model::empty();
-    (model.resolution, model.spacing) = (SIZE as f32, spacing);
+    (model.resolution, model.spacing) = (SIZE as f32, SPACING);
     model.materials.push(Material {
         grain_density: 2500.0,
         grain_size: SIZE,
@@ -177,17 +196,9 @@ fn model(shape: &str, wide: f32, high: f32) -> Model {
         ..PRESETS["dry-sand"].material("glass")
     });
     model.grains.push(grain);
-    model.fills.push(Fill {
-        material: 0,
-        shape: Shape::Cuboid { half: 0.5 * size }
-            .placed(Pose::new(0.5 * size, Quat::IDENTITY), 1.0),
-        // Aslant, or they would come to rest in columns.
-        velocity: Vec3::new(0.3, -0.5, 0.2),
-        layout: Layout::Lattice,
-    });
     let walls = [Vec3::Y, Vec3::X, Vec3::NEG_X, Vec3::Z, Vec3::NEG_Z];
     model.bodies.extend(walls.map(|normal| {
-        let at = size * normal.min(Vec3::ZERO).abs();
+        let at = SPACING * grains * normal.min(Vec3::ZERO).abs();
         let plane = Shape::HalfSpace { normal }.placed(Pose::new(at, Quat::IDENTITY), 1.0);
         Body {
             name: "wall".into(),
@@ -197,4 +208,16 @@ fn model(shape: &str, wide: f32, high: f32) -> Model {
         }
     }));
     model
+}
+
+/// Grains from the corner `least` to the corner `end`, both counted in grains, which lie at the middles of cubes.
+fn fill(least: Vec3, end: Vec3, velocity: Vec3) -> Fill {
+    let (least, end) = (SPACING * least, SPACING * end);
+    let half = 0.5 * (end - least);
+    Fill {
+        material: 0,
+        shape: Shape::Cuboid { half }.placed(Pose::new(least + half, Quat::IDENTITY), 1.0),
+        velocity,
+        layout: Layout::Lattice,
+    }
 }
