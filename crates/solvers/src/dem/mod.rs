@@ -124,7 +124,7 @@ impl Solver for Dem {
     fn step(&mut self, model: &Model, state: &mut State, dt: f64) -> Result<StepReport, StepError> {
         let outside = Outside::of(model);
         let changed = self.work.receive(model, state)?;
-        let speed = self.work.advance(&outside, model, state, dt);
+        let speed = self.work.advance(&outside, state, dt);
         let marks = travel(state, speed, dt);
         let renew = changed || marks.travelled > marks.half_skin;
         if renew {

@@ -5,27 +5,38 @@ use super::store::{Load, Motion};
 use bytemuck::{Pod, Zeroable};
 use glam::{DMat3, DQuat, DVec3};
 
-/// What does not change about a grain.
-#[derive(Clone, Copy, Debug)]
-pub struct Make {
-    /// Its mass [kg].
-    pub mass: f64,
-    /// One over it [1/kg].
-    pub inverse_mass: f64,
-    /// One over its moments of inertia about the principal axes [1/(kg m²)].
+/// What grains of a material have in common.
+#[derive(Clone, Debug)]
+pub struct Kind {
+    /// Places and radii of the balls of a grain of radius 1.
+    pub balls: Vec<(DVec3, f64)>,
+    /// One over the moments of inertia about the principal axes, over that about the first.
     pub inverse_inertia: DVec3,
-    /// Moment of inertia about the first of them over the mass [m²].
-    pub gyration: f64,
-    /// Radius of the ball that holds it [m].
-    pub radius: f64,
-    /// Index of its material.
-    pub material: u16,
     /// True where all principal axes are alike.
     pub turns_alike: bool,
-    /// True where it is a single ball, whose turning in place moves nobody.
-    pub is_ball: bool,
+}
+
+impl Kind {
+    /// True for a single ball, whose turning in place moves nobody.
+    #[inline]
+    pub fn is_ball(&self) -> bool {
+        self.balls.len() == 1
+    }
+}
+
+/// What does not change about a grain. Small: every step reads it twice, and a million of them come from memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Make {
+    /// One over its mass [1/kg].
+    pub inverse_mass: f64,
+    /// One over its moment of inertia about the first principal axis [1/(kg m²)].
+    pub inverse_inertia: f64,
+    /// Radius of the ball that holds it [m].
+    pub radius: f64,
     /// How wet it is, from 0 to 1.
     pub wetness: f32,
+    /// Index of its material, which says its [`Kind`].
+    pub material: u16,
 }
 
 /// What contacts see of a grain, in rows of four numbers.
@@ -85,23 +96,27 @@ pub struct Ball {
     pub radius: f64,
 }
 
+/// A grain that is moved: what it is made of, and what all of its material are.
+pub type Grain<'a> = (&'a Make, &'a Kind);
+
 impl Motion {
     /// Half a step of force and a step of free motion; returns what contacts see of the grain, its velocity and spin
     /// half a step of the same force further on. `acceleration` [m/s²] is what does not come from contacts.
     #[inline]
-    pub fn advance(&mut self, make: &Make, load: &Load, acceleration: DVec3, dt: f64) -> Seen {
-        if !make.turns_alike {
-            self.kick(make, load, acceleration, 0.5 * dt);
-            self.drift(make, dt);
+    pub fn advance(&mut self, grain: Grain<'_>, load: &Load, acceleration: DVec3, dt: f64) -> Seen {
+        let (make, kind) = grain;
+        if !kind.turns_alike {
+            self.kick(grain, load, acceleration, 0.5 * dt);
+            self.drift(grain, dt);
             let mut ahead = *self;
-            ahead.kick(make, load, acceleration, 0.5 * dt);
+            ahead.kick(grain, load, acceleration, 0.5 * dt);
             return Seen::of(&ahead, make);
         }
         let gained = (load.force * make.inverse_mass + acceleration) * (0.5 * dt);
-        let turned = load.torque * (make.inverse_inertia.x * (0.5 * dt));
+        let turned = load.torque * (make.inverse_inertia * (0.5 * dt));
         self.velocity += gained;
         self.spin += turned;
-        self.drift(make, dt);
+        self.drift(grain, dt);
         Seen {
             place: row(self.position, make.inverse_mass),
             velocity: row(self.velocity + gained, f64::from(make.wetness)),
@@ -111,31 +126,31 @@ impl Motion {
 
     /// Half a step of force; `acceleration` [m/s²] is what does not come from contacts.
     #[inline]
-    pub fn kick(&mut self, make: &Make, load: &Load, acceleration: DVec3, half: f64) {
+    pub fn kick(&mut self, (make, kind): Grain<'_>, load: &Load, acceleration: DVec3, half: f64) {
         self.velocity += (load.force * make.inverse_mass + acceleration) * half;
-        if make.turns_alike {
-            self.spin += load.torque * (make.inverse_inertia.x * half);
+        if kind.turns_alike {
+            self.spin += load.torque * (make.inverse_inertia * half);
         } else {
             self.momentum += load.torque * half;
-            self.find_spin(make);
+            self.find_spin((make, kind));
         }
     }
 
     /// A step without force.
     #[inline]
-    pub fn drift(&mut self, make: &Make, dt: f64) {
+    pub fn drift(&mut self, (make, kind): Grain<'_>, dt: f64) {
         self.position += self.velocity * dt;
-        if make.turns_alike {
+        if kind.turns_alike {
             let turn = turn_by(self.spin * dt) * self.turn();
             self.orientation = unit(turn).to_array();
         } else {
-            self.turn_freely(make, dt);
-            self.find_spin(make);
+            self.turn_freely(kind.inverse_inertia * make.inverse_inertia, dt);
+            self.find_spin((make, kind));
         }
     }
 
     /// Turns about z, y, x, y, z in a row; each leaves the angular momentum in the world where it is.
-    fn turn_freely(&mut self, make: &Make, dt: f64) {
+    fn turn_freely(&mut self, inverse_inertia: DVec3, dt: f64) {
         let mut turn = self.turn();
         let mut momentum = turn.conjugate() * self.momentum;
         let parts = [
@@ -146,7 +161,7 @@ impl Motion {
             (DVec3::Z, 0.5),
         ];
         for (axis, part) in parts {
-            let angle = momentum.dot(axis) * make.inverse_inertia.dot(axis) * part * dt;
+            let angle = momentum.dot(axis) * inverse_inertia.dot(axis) * part * dt;
             let small = turn_by(axis * angle);
             momentum = small.conjugate() * momentum;
             turn *= small;
@@ -155,39 +170,40 @@ impl Motion {
     }
 
     /// Angular velocity from angular momentum.
-    pub fn find_spin(&mut self, make: &Make) {
+    pub fn find_spin(&mut self, (make, kind): Grain<'_>) {
         let turn = self.turn();
-        self.spin = turn * (make.inverse_inertia * (turn.conjugate() * self.momentum));
+        let inverse_inertia = kind.inverse_inertia * make.inverse_inertia;
+        self.spin = turn * (inverse_inertia * (turn.conjugate() * self.momentum));
     }
 
     /// Kinetic energy [J].
     #[inline]
-    pub fn energy(&self, make: &Make) -> f64 {
-        let turning = match make.turns_alike {
-            true => self.spin.length_squared() * make.gyration,
-            false => self.spin.dot(self.momentum) * make.inverse_mass,
+    pub fn energy(&self, (make, kind): Grain<'_>) -> f64 {
+        let turning = match kind.turns_alike {
+            true => self.spin.length_squared() / make.inverse_inertia,
+            false => self.spin.dot(self.momentum),
         };
-        0.5 * (self.velocity.length_squared() + turning) * make.mass
+        0.5 * (self.velocity.length_squared() / make.inverse_mass + turning)
     }
 
     /// The square of a bound on the speed of its places [m²/s²], exact for a ball.
     #[inline]
-    pub fn reach_square(&self, make: &Make) -> f64 {
-        if make.is_ball {
+    pub fn reach_square(&self, (make, kind): Grain<'_>) -> f64 {
+        if kind.is_ball() {
             return self.velocity.length_squared();
         }
         2.0 * (self.velocity.length_squared() + self.spin.length_squared() * make.radius.powi(2))
     }
 
-    /// Places the grain's balls, given where they are in a grain of radius 1.
+    /// Places the grain's balls.
     #[inline]
-    pub fn place(&self, make: &Make, shape: &[(DVec3, f64)], balls: &mut [Ball]) {
+    pub fn place(&self, (make, kind): Grain<'_>, balls: &mut [Ball]) {
         if let [ball] = balls {
             ball.center = self.position;
             return;
         }
         let axes = DMat3::from_quat(self.turn()) * make.radius;
-        for (ball, (at, _)) in balls.iter_mut().zip(shape) {
+        for (ball, (at, _)) in balls.iter_mut().zip(&kind.balls) {
             ball.center = self.position + axes * *at;
         }
     }
@@ -224,39 +240,41 @@ fn turn_by(rotation: DVec3) -> DQuat {
 mod tests {
     use super::*;
 
-    /// Angular momentum from angular velocity.
-    fn angular_momentum(motion: &Motion, make: &Make) -> DVec3 {
+    /// Angular momentum from angular velocity, of a grain whose first moment of inertia is 1.
+    fn angular_momentum(motion: &Motion, kind: &Kind) -> DVec3 {
         let turn = motion.turn();
-        turn * ((turn.conjugate() * motion.spin) / make.inverse_inertia)
+        turn * ((turn.conjugate() * motion.spin) / kind.inverse_inertia)
     }
 
     #[test]
     fn a_free_crooked_grain_keeps_momentum_and_energy_for_a_million_steps() {
         let make = Make {
-            mass: 1.0,
             inverse_mass: 1.0,
-            inverse_inertia: DVec3::new(1.0, 0.5, 0.21),
-            gyration: 1.0,
+            inverse_inertia: 1.0,
             radius: 1.0,
             material: 0,
-            turns_alike: false,
-            is_ball: false,
             wetness: 0.0,
         };
+        let kind = Kind {
+            balls: Vec::new(),
+            inverse_inertia: DVec3::new(1.0, 0.5, 0.21),
+            turns_alike: false,
+        };
+        let grain = (&make, &kind);
         // Near the middle axis, where it tumbles.
         let mut motion = Motion {
             orientation: DQuat::from_euler(glam::EulerRot::XYZ, 0.3, 1.0, -0.4).to_array(),
             momentum: DVec3::new(0.01, 3.0, 0.02),
             ..Motion::default()
         };
-        motion.find_spin(&make);
-        let (momentum, energy) = (angular_momentum(&motion, &make), motion.energy(&make));
+        motion.find_spin(grain);
+        let (momentum, energy) = (angular_momentum(&motion, &kind), motion.energy(grain));
         let (mut worst_momentum, mut worst_energy) = (0.0f64, 0.0f64);
         for _ in 0..1_000_000 {
-            motion.drift(&make, 1e-3);
-            let off = angular_momentum(&motion, &make) - momentum;
+            motion.drift(grain, 1e-3);
+            let off = angular_momentum(&motion, &kind) - momentum;
             worst_momentum = worst_momentum.max(off.length() / momentum.length());
-            worst_energy = worst_energy.max((motion.energy(&make) / energy - 1.0).abs());
+            worst_energy = worst_energy.max((motion.energy(grain) / energy - 1.0).abs());
         }
         assert!(worst_momentum < 1e-10, "{worst_momentum:e}");
         assert!(worst_energy < 1e-6, "{worst_energy:e}");

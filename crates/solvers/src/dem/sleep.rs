@@ -2,7 +2,7 @@
 //! chunk in which all sleep, and around which all sleep, costs nothing.
 
 use super::lists::CHUNK;
-use super::motion::Make;
+use super::motion::Grain;
 use super::store::{Load, Motion, Store, TOUCHING, groups, groups_mut};
 use barchan_sim::solids::Solids;
 use glam::DVec3;
@@ -35,10 +35,11 @@ impl Motion {
         self.quiet < 0.0
     }
 
-    /// Goes to sleep, or wakes, after a step `dt` [s] at the end of which it is pulled with `acceleration` [m/s²] and
-    /// loaded with `load`.
+    /// Goes to sleep, or wakes, after a step at the end of which it is loaded with `load`; `pulled` is its acceleration by what
+    /// is not a contact [m/s²], and the step's length [s].
     #[inline]
-    pub fn rest(&mut self, rest: Rest, make: &Make, load: &Load, (acceleration, dt): (DVec3, f64)) {
+    pub fn rest(&mut self, rest: Rest, grain: Grain<'_>, load: &Load, pulled: (DVec3, f64)) {
+        let ((make, kind), (acceleration, dt)) = (grain, pulled);
         let left = load.force * make.inverse_mass + acceleration;
         if self.quiet >= AFTER {
             if left.length_squared() > (WAKE * rest.gravity).powi(2) {
@@ -47,7 +48,7 @@ impl Motion {
             return;
         }
         // A ball may turn about its contact for ever; one that rolls moves.
-        let turning = match make.is_ball {
+        let turning = match kind.is_ball() {
             true => 0.0,
             false => self.spin.length_squared() * make.radius * make.radius,
         };

@@ -1,7 +1,7 @@
 //! The scratch of a step: what each grain is made of, its balls, and the loops over grains.
 
 use super::lists::{CHUNK, Lists, NEW, Nearby, Past, Search, curve, split};
-use super::motion::{Ball, Make, Seen};
+use super::motion::{Ball, Grain, Kind, Make, Seen};
 use super::sleep::{Rest, Watch};
 use super::store::{self, Load, MEMORY, Motion, Store, groups, groups_mut, put, put_groups};
 use crate::material::drag::Drag;
@@ -25,6 +25,8 @@ const FREE: f64 = 0.01;
 /// Scratch.
 #[derive(Default)]
 pub struct Work {
+    /// What the grains of each material have in common.
+    kinds: Vec<Kind>,
     /// What each grain is made of.
     pub makes: Vec<Make>,
     /// What contacts see of each grain: its velocity is that of the end of the step, as the last forces foresee it.
@@ -83,7 +85,7 @@ impl Work {
         }
         if changed || !self.ready {
             self.furnish(model, particles);
-            self.place_balls(model, groups(store.motions));
+            self.place_balls(groups(store.motions));
         }
         if !changed && !self.ready {
             if store.first_ball.entries::<u32>() != self.first_ball {
@@ -110,6 +112,7 @@ impl Work {
 
     /// Finds what grains are made of, and makes room for their balls.
     fn furnish(&mut self, model: &Model, particles: &Particles) {
+        self.kinds = kinds(model);
         self.makes.clear();
         self.first_ball.clear();
         self.first_ball.push(0);
@@ -117,7 +120,7 @@ impl Work {
         self.owners.clear();
         for (i, material) in particles.material.iter().enumerate() {
             let make = make(model, *material, particles.radius[i], particles.wetness[i]);
-            let shape = model.grains[*material as usize].shape.balls();
+            let shape = &self.kinds[*material as usize].balls;
             self.balls.extend(shape.iter().map(|(_, radius)| Ball {
                 center: DVec3::ZERO,
                 radius: radius * make.radius,
@@ -129,12 +132,11 @@ impl Work {
     }
 
     /// Half a step of the last forces, and a step of free motion; returns the speed of the fastest ball [m/s].
-    pub fn advance(&mut self, outside: &Outside, model: &Model, state: &mut State, dt: f64) -> f64 {
+    pub fn advance(&mut self, outside: &Outside, state: &mut State, dt: f64) -> f64 {
         let store = Store::open(&mut state.memory);
-        let (makes, first_ball, active) = (&self.makes, &self.first_ball, &self.active);
+        let (makes, kinds) = (&self.makes, &self.kinds);
+        let (first_ball, active) = (&self.first_ball, &self.active);
         let loads = groups::<Load>(store.loads);
-        let grains = model.grains.iter();
-        let shapes: Vec<_> = grains.map(|grain| grain.shape.balls()).collect();
         let balls = split(&mut self.balls, &ball_bounds(first_ball));
         let speeds: Vec<f64> = groups_mut::<Motion>(store.motions)
             .par_chunks_mut(CHUNK)
@@ -149,13 +151,12 @@ impl Work {
                     if motion.is_still() {
                         continue;
                     }
-                    let make = &makes[i];
-                    let pull = outside.acceleration(make, motion.velocity);
-                    *seen = motion.advance(make, &loads[i], pull, dt);
+                    let grain = grain(makes, kinds, i);
+                    let pull = outside.acceleration(grain.0, motion.velocity);
+                    *seen = motion.advance(grain, &loads[i], pull, dt);
                     let own = first_ball[i] as usize - start..first_ball[i + 1] as usize - start;
-                    let shape = shapes[make.material as usize];
-                    motion.place(make, shape, &mut balls[own]);
-                    fastest = fastest.max(motion.reach_square(make));
+                    motion.place(grain, &mut balls[own]);
+                    fastest = fastest.max(motion.reach_square(grain));
                 }
                 fastest.sqrt()
             })
@@ -186,7 +187,7 @@ impl Work {
             places = ordered(&places, &order);
             let seen = ordered(&self.seen, &order);
             self.furnish(model, particles);
-            self.place_balls(model, groups(store.motions));
+            self.place_balls(groups(store.motions));
             self.seen = seen;
         }
         put(store.ids, &particles.id);
@@ -248,13 +249,12 @@ impl Work {
     }
 
     /// Places the balls, and lets contacts see the grains as they are.
-    fn place_balls(&mut self, model: &Model, motions: &[Motion]) {
+    fn place_balls(&mut self, motions: &[Motion]) {
         let seen = motions.iter().zip(&self.makes);
         self.seen = seen.map(|(motion, make)| Seen::of(motion, make)).collect();
-        for (i, (motion, make)) in motions.iter().zip(&self.makes).enumerate() {
+        for (i, motion) in motions.iter().enumerate() {
             let own = self.first_ball[i] as usize..self.first_ball[i + 1] as usize;
-            let shape = model.grains[make.material as usize].shape.balls();
-            motion.place(make, shape, &mut self.balls[own]);
+            motion.place(grain(&self.makes, &self.kinds, i), &mut self.balls[own]);
         }
     }
 
@@ -263,7 +263,7 @@ impl Work {
         let store = Store::open(&mut state.memory);
         let particles = &mut state.particles;
         let loads = groups::<Load>(store.loads);
-        let (makes, active) = (&self.makes, &self.active);
+        let (makes, kinds, active) = (&self.makes, &self.kinds, &self.active);
         let [turns, spins] = particles.extra.as_mut_slice() else {
             unreachable!("the solver's columns are two")
         };
@@ -285,26 +285,26 @@ impl Work {
                         if motion.waits() {
                             continue;
                         }
-                        let make = &makes[i];
-                        let pull = outside.acceleration(make, motion.velocity);
+                        let grain = grain(makes, kinds, i);
+                        let pull = outside.acceleration(grain.0, motion.velocity);
                         let slept = motion.is_still();
                         if !slept {
-                            motion.kick(make, &loads[i], pull, 0.5 * dt);
+                            motion.kick(grain, &loads[i], pull, 0.5 * dt);
                         }
-                        motion.rest(outside.rest, make, &loads[i], (pull, dt));
+                        motion.rest(outside.rest, grain, &loads[i], (pull, dt));
                         if slept && motion.is_still() {
-                            moved.count(i, motion, make);
+                            moved.count(i, motion, grain);
                             continue;
                         }
                         if motion.is_still() {
                             // Nobody tells the others again until it wakes.
-                            seen[k] = Seen::of(motion, make);
+                            seen[k] = Seen::of(motion, grain.0);
                         }
                         positions[k] = motion.position.as_vec3();
                         velocities[k] = motion.velocity.as_vec3();
                         turns[k] = Vec4::from_array(motion.orientation.map(|part| part as f32));
                         spins[k] = motion.spin.as_vec3();
-                        moved.count(i, motion, make);
+                        moved.count(i, motion, grain);
                     }
                     moved
                 },
@@ -314,8 +314,8 @@ impl Work {
 }
 
 impl Moved {
-    fn count(&mut self, i: usize, motion: &Motion, make: &Make) {
-        let energy = motion.energy(make);
+    fn count(&mut self, i: usize, motion: &Motion, grain: Grain<'_>) {
+        let energy = motion.energy(grain);
         let sound = energy.is_finite() && motion.position.is_finite();
         if !sound || motion.position.abs().max_element() >= WORLD {
             self.lost.push(i);
@@ -364,7 +364,7 @@ impl Outside {
 
     fn in_air(&self, air: &Air, density: f64, make: &Make, velocity: DVec3) -> DVec3 {
         // The ball of the same volume.
-        let size = (make.mass / density * 6.0 / std::f64::consts::PI).cbrt();
+        let size = (1.0 / (make.inverse_mass * density) * 6.0 / std::f64::consts::PI).cbrt();
         let drag = Drag::new(size, density, air.density, air.viscosity);
         let relative = air.wind.as_dvec3() - velocity;
         let time = drag.response_time(relative.length() as f32);
@@ -441,22 +441,35 @@ impl Births<'_> {
     }
 }
 
+/// A grain, to be moved.
+#[inline(always)]
+fn grain<'a>(makes: &'a [Make], kinds: &'a [Kind], i: usize) -> Grain<'a> {
+    let make = &makes[i];
+    (make, &kinds[make.material as usize])
+}
+
+fn kinds(model: &Model) -> Vec<Kind> {
+    let kind = |grain: &barchan_sim::grain::Grain| {
+        let solid = grain.shape.solid();
+        Kind {
+            balls: grain.shape.balls().to_vec(),
+            inverse_inertia: solid.inertia.x / solid.inertia,
+            turns_alike: solid.turns_alike(),
+        }
+    };
+    model.grains.iter().map(kind).collect()
+}
+
 fn make(model: &Model, material: u16, radius: f32, wetness: f32) -> Make {
-    let grain = &model.grains[material as usize];
     let density = model.materials[material as usize].grain_density;
-    let solid = grain.shape.solid();
+    let solid = model.grains[material as usize].shape.solid();
     let radius = f64::from(radius);
-    let mass = density * solid.volume * radius.powi(3);
     Make {
-        mass,
-        inverse_mass: 1.0 / mass,
-        inverse_inertia: 1.0 / (density * radius.powi(5) * solid.inertia),
-        gyration: radius * radius * solid.inertia.x / solid.volume,
+        inverse_mass: 1.0 / (density * solid.volume * radius.powi(3)),
+        inverse_inertia: 1.0 / (density * solid.inertia.x * radius.powi(5)),
         radius,
-        material,
-        turns_alike: solid.turns_alike(),
-        is_ball: grain.shape.balls().len() == 1,
         wetness,
+        material,
     }
 }
 
