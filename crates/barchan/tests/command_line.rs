@@ -3,6 +3,7 @@
 
 mod common;
 
+use barchan::out::cache::read_frame;
 use common::{folder_with_scene, root, run, told};
 use serde_json::Value;
 
@@ -75,6 +76,17 @@ fn run_stats_info_and_export_work_together() {
         assert!(folder.path().join(format).join(file).is_file());
     }
     assert!(folder.path().join("vtk/particles.pvd").is_file());
+}
+
+#[test]
+fn frames_are_without_the_columns_that_only_the_method_reads() {
+    let folder = folder_with_scene();
+    let args = "run drop.toml -q --frames ..1 --set solver.method=flip";
+    let output = run(folder.path(), &args.split(' ').collect::<Vec<_>>());
+    assert!(output.status.success(), "{}", told(&output));
+    let frame = read_frame(&folder.path().join("out/drop/frames/000001.arrow")).unwrap();
+    let own = frame.particles.extra.iter().map(|column| column.spec.name);
+    assert_eq!(own.collect::<Vec<_>>(), ["pressure"]);
 }
 
 #[test]

@@ -13,6 +13,11 @@ pub trait Solver: Send {
         &[]
     }
 
+    /// Those of its columns that tell nobody else anything: checkpoints have them, frames do not.
+    fn private_columns(&self) -> &'static [ColumnSpec] {
+        &[]
+    }
+
     /// What it keeps in the state's memory beyond its particles: none, or all of these in this order.
     fn memory(&self) -> &'static [ColumnSpec] {
         &[]

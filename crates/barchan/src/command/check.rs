@@ -2,6 +2,7 @@
 
 use super::say::{bytes, duration, grouped, out};
 use super::{Failure, SceneArgs, default_folder, machine};
+use barchan_base::column::ColumnSpec;
 use barchan_sim::estimate::{Estimate, estimate};
 use barchan_sim::scene::Scene;
 use barchan_sim::solver::Solver;
@@ -50,11 +51,9 @@ pub fn check(args: &CheckArgs) -> Result<(), Failure> {
 
 /// What a run of `scene` will cost.
 pub fn estimate_run(scene: &Scene, solver: &dyn Solver, threads: usize) -> Estimate {
-    let extra = solver
-        .columns()
-        .iter()
-        .map(|column| column.kind.size())
-        .sum();
+    let shown = |column: &&ColumnSpec| !solver.private_columns().contains(column);
+    let columns = solver.columns().iter().filter(shown);
+    let extra = columns.map(|column| column.kind.size()).sum();
     estimate(scene, solver.cost(), extra, threads)
 }
 

@@ -272,6 +272,7 @@ fn simulate(job: &mut Job, progress: &RefCell<Progress>) -> Result<Outcome, RunE
     let mut recorder = CacheRecorder::new(
         job.folder.clone(),
         &job.scene,
+        job.solver.private_columns(),
         |line| {
             progress
                 .borrow_mut()

@@ -229,19 +229,28 @@ pub fn write_frame(
     particles: &Particles,
     compression: Compression,
 ) -> io::Result<()> {
-    write_arrow(to, meta, particles, compression).map_err(disk_error)
+    write_columns(to, meta, &particles.raw(), compression)
+}
+
+/// Writes a frame of these columns to `to`.
+pub(super) fn write_columns(
+    to: impl Write,
+    meta: &FrameMeta,
+    columns: &[(ColumnSpec, &[u8])],
+    compression: Compression,
+) -> io::Result<()> {
+    write_arrow(to, meta, columns, compression).map_err(disk_error)
 }
 
 fn write_arrow(
     to: impl Write,
     meta: &FrameMeta,
-    particles: &Particles,
+    columns: &[(ColumnSpec, &[u8])],
     compression: Compression,
 ) -> Result<(), ArrowError> {
-    let columns = particles.raw();
     let specs: Vec<ColumnSpec> = columns.iter().map(|(spec, _)| *spec).collect();
     let mut writer = FrameWriter::of_columns(to, meta, &specs, compression)?;
-    writer.rows(&columns)?;
+    writer.rows(columns)?;
     writer.finish(&[])
 }
 

@@ -2,8 +2,8 @@
 //! than two frames of it, and never holds more than one copy of the particles.
 
 use super::folder::RunFolder;
-use super::frame::{FrameMeta, write_frame};
-use barchan_base::column::Column;
+use super::frame::{FrameMeta, write_columns};
+use barchan_base::column::{Column, ColumnSpec};
 use barchan_sim::atomic::{self, Sync};
 use barchan_sim::checkpoint;
 use barchan_sim::clock::Clock;
@@ -54,6 +54,12 @@ enum JobKind {
     CheckpointOnly,
 }
 
+impl JobKind {
+    fn has_checkpoint(&self) -> bool {
+        !matches!(self, Self::Frame { checkpoint: false })
+    }
+}
+
 struct WriteError {
     what: String,
     source: io::Error,
@@ -75,13 +81,17 @@ struct Writer {
     meta: FrameMeta,
     identity: u128,
     compression: Compression,
+    /// Columns that frames are without.
+    private: &'static [ColumnSpec],
 }
 
 impl<'a> CacheRecorder<'a> {
-    /// Starts the writing thread. `on_step` and `on_frame` are told of each, for progress.
+    /// Starts the writing thread; frames are without the columns that are the solver's `private` ones. `on_step` and
+    /// `on_frame` are told of each, for progress.
     pub fn new(
         folder: Arc<RunFolder>,
         scene: &Scene,
+        private: &'static [ColumnSpec],
         on_step: impl FnMut(&StepLine) + 'a,
         on_frame: impl FnMut(&State, &StepLine) + 'a,
     ) -> Self {
@@ -93,6 +103,7 @@ impl<'a> CacheRecorder<'a> {
             meta: FrameMeta::of(scene, 0),
             identity: scene.identity,
             compression: scene.compression,
+            private,
         };
         let thread = std::thread::spawn(move || {
             for job in queue {
@@ -151,7 +162,11 @@ impl<'a> CacheRecorder<'a> {
             clock: state.clock,
             tally: state.tally.clone(),
             particles: state.particles.clone(),
-            memory: state.memory.clone(),
+            memory: if kind.has_checkpoint() {
+                state.memory.clone()
+            } else {
+                Vec::new()
+            },
             bodies: state.solids.places(),
             coupling: coupling.to_vec(),
             lines: std::mem::take(&mut self.lines),
@@ -206,14 +221,16 @@ impl Writer {
                 ..self.meta.clone()
             };
             // The checkpoint, synced after it, brings the frame's name to the disk too.
+            let mut columns = job.particles.raw();
+            columns.retain(|(spec, _)| !self.private.contains(spec));
             atomic::write_synced(&path, Sync::Bytes, |file| {
-                write_frame(file, &meta, &job.particles, self.compression)
+                write_columns(file, &meta, &columns, self.compression)
             })
             .map_err(failed(&path))?;
         }
         let report = self.folder.report_path();
         append(&report, &job.lines).map_err(failed(&report))?;
-        if !matches!(job.kind, JobKind::Frame { checkpoint: false }) {
+        if job.kind.has_checkpoint() {
             let path = self.folder.checkpoint_path(job.clock.step);
             let state = (
                 &job.clock,

@@ -209,6 +209,10 @@ impl Solver for Flip {
         }
     }
 
+    fn private_columns(&self) -> &'static [ColumnSpec] {
+        &COLUMNS[AFFINE..]
+    }
+
     fn memory(&self) -> &'static [ColumnSpec] {
         memory::COLUMNS
     }

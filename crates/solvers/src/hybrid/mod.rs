@@ -128,6 +128,10 @@ impl Solver for Hybrid {
         COLUMNS
     }
 
+    fn private_columns(&self) -> &'static [ColumnSpec] {
+        self.flip.private_columns()
+    }
+
     fn memory(&self) -> &'static [ColumnSpec] {
         MEMORY
     }
