@@ -84,6 +84,13 @@ pub struct ColumnSpec {
     pub kind: Kind,
 }
 
+impl ColumnSpec {
+    /// A column's name, unit and kind.
+    pub const fn new(name: &'static str, unit: &'static str, kind: Kind) -> Self {
+        Self { name, unit, kind }
+    }
+}
+
 /// A type that can be an entry of a column.
 pub trait Entry: Pod + Default + Send + Sync {
     /// Its kind.
@@ -285,11 +292,7 @@ macro_rules! columns {
         impl $name {
             /// Name, unit and kind of the common columns, in the order of declaration.
             pub const COLUMNS: &'static [$crate::column::ColumnSpec] = &[
-                $( $crate::column::ColumnSpec {
-                    name: stringify!($field),
-                    unit: stringify!($($unit)+),
-                    kind: <$type as $crate::column::Entry>::KIND,
-                }, )+
+                $( $crate::column::ColumnSpec::new(stringify!($field), stringify!($($unit)+), <$type as $crate::column::Entry>::KIND), )+
             ];
 
             /// Every column as its description and its raw bytes, extra ones last.
@@ -362,11 +365,7 @@ mod tests {
         }
     }
 
-    const HEAT: ColumnSpec = ColumnSpec {
-        name: "heat",
-        unit: "K",
-        kind: Kind::F32,
-    };
+    const HEAT: ColumnSpec = ColumnSpec::new("heat", "K", Kind::F32);
 
     fn four() -> Things {
         let mut things = Things {

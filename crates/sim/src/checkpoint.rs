@@ -287,11 +287,7 @@ mod tests {
     use barchan_base::column::Kind;
     use glam::Vec3;
 
-    const HEAT: ColumnSpec = ColumnSpec {
-        name: "heat",
-        unit: "K",
-        kind: Kind::F32,
-    };
+    const HEAT: ColumnSpec = ColumnSpec::new("heat", "K", Kind::F32);
 
     const HEATED: (&[ColumnSpec], &[ColumnSpec]) = (&[HEAT], &[HEAT]);
 

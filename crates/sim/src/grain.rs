@@ -18,11 +18,7 @@ const SIZE_STREAM: u64 = 3 << 32;
 const TURN_STREAM: u64 = 4 << 32;
 
 /// The column of a grain's turn, a quaternion x, y, z, w from its principal axes to the world's.
-pub const ORIENTATION: ColumnSpec = ColumnSpec {
-    name: "orientation",
-    unit: "1",
-    kind: Kind::Vec4,
-};
+pub const ORIENTATION: ColumnSpec = ColumnSpec::new("orientation", "1", Kind::Vec4);
 
 /// The single grains of a material.
 #[derive(Clone, Debug)]

@@ -104,19 +104,15 @@ fn round_to(values: &mut [Vec3], steps: f32, most: f32) {
     }
 }
 
-const ID: ColumnSpec = scalar("id", "1", Kind::U64);
-const RADIUS: ColumnSpec = scalar("radius", "m", Kind::F32);
-const MASS: ColumnSpec = scalar("mass", "kg", Kind::F32);
-const MATERIAL: ColumnSpec = scalar("material", "1", Kind::U16);
-const WETNESS: ColumnSpec = scalar("wetness", "1", Kind::F32);
-const CORNER: ColumnSpec = scalar("corner", "m", Kind::Vec3);
-const STEP: ColumnSpec = scalar("step", "m", Kind::Vec3);
-const SLOWEST: ColumnSpec = scalar("slowest", "m/s", Kind::Vec3);
-const FASTER: ColumnSpec = scalar("faster", "m/s", Kind::Vec3);
-
-const fn scalar(name: &'static str, unit: &'static str, kind: Kind) -> ColumnSpec {
-    ColumnSpec { name, unit, kind }
-}
+const ID: ColumnSpec = ColumnSpec::new("id", "1", Kind::U64);
+const RADIUS: ColumnSpec = ColumnSpec::new("radius", "m", Kind::F32);
+const MASS: ColumnSpec = ColumnSpec::new("mass", "kg", Kind::F32);
+const MATERIAL: ColumnSpec = ColumnSpec::new("material", "1", Kind::U16);
+const WETNESS: ColumnSpec = ColumnSpec::new("wetness", "1", Kind::F32);
+const CORNER: ColumnSpec = ColumnSpec::new("corner", "m", Kind::Vec3);
+const STEP: ColumnSpec = ColumnSpec::new("step", "m", Kind::Vec3);
+const SLOWEST: ColumnSpec = ColumnSpec::new("slowest", "m/s", Kind::Vec3);
+const FASTER: ColumnSpec = ColumnSpec::new("faster", "m/s", Kind::Vec3);
 
 fn list(name: &str, kind: DataType) -> Field {
     let item = Arc::new(Field::new("item", kind, false));

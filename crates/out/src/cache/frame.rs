@@ -533,16 +533,8 @@ mod tests {
     use super::*;
     use barchan_base::column::Column;
 
-    const HEAT: ColumnSpec = ColumnSpec {
-        name: "heat",
-        unit: "K",
-        kind: Kind::F64,
-    };
-    const STRAIN: ColumnSpec = ColumnSpec {
-        name: "strain",
-        unit: "1",
-        kind: Kind::Mat3,
-    };
+    const HEAT: ColumnSpec = ColumnSpec::new("heat", "K", Kind::F64);
+    const STRAIN: ColumnSpec = ColumnSpec::new("strain", "1", Kind::Mat3);
 
     fn sample(count: usize) -> (FrameMeta, Particles) {
         let mut particles = Particles {

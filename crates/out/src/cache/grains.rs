@@ -14,18 +14,10 @@ const STREAM: u64 = 7 << 32;
 pub(super) const KEY: &str = "barchan.grains";
 
 /// A number of its own for each grain, for shading.
-pub const SEED: ColumnSpec = ColumnSpec {
-    name: "seed",
-    unit: "1",
-    kind: Kind::U32,
-};
+pub const SEED: ColumnSpec = ColumnSpec::new("seed", "1", Kind::U32);
 
 /// How each grain is turned: the axis times the angle.
-pub const ORIENTATION: ColumnSpec = ColumnSpec {
-    name: "orientation",
-    unit: "rad",
-    kind: Kind::Vec3,
-};
+pub const ORIENTATION: ColumnSpec = ColumnSpec::new("orientation", "rad", Kind::Vec3);
 
 /// What the looks of grains follow from.
 #[derive(Clone, Copy, Debug, PartialEq)]

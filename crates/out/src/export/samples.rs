@@ -8,11 +8,7 @@ use barchan_base::column::{Column, ColumnSpec, Kind};
 use barchan_sim::state::Particles;
 use glam::Vec3;
 
-pub const HEAT: ColumnSpec = ColumnSpec {
-    name: "heat of it",
-    unit: "K",
-    kind: Kind::F64,
-};
+pub const HEAT: ColumnSpec = ColumnSpec::new("heat of it", "K", Kind::F64);
 
 pub fn meta(frame: u32) -> FrameMeta {
     FrameMeta {

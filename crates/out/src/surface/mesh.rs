@@ -34,11 +34,7 @@ const fn vectors(name: &'static str, unit: &'static str) -> ColumnSpec {
 const NORMAL: ColumnSpec = vectors("normal", "1");
 const VELOCITY: ColumnSpec = vectors("velocity", "m/s");
 const COLOR: ColumnSpec = vectors("color", "1");
-const MATERIAL: ColumnSpec = ColumnSpec {
-    name: "material",
-    unit: "1",
-    kind: Kind::U16,
-};
+const MATERIAL: ColumnSpec = ColumnSpec::new("material", "1", Kind::U16);
 
 impl SurfaceMesh {
     /// What vertices carry, without what nobody asked for.

@@ -35,14 +35,7 @@ use law::{Alduan, HertzMindlin, Pair, damping};
 use store::{Marks, Store};
 use work::{Moved, Outside, Work};
 
-const COLUMNS: &[ColumnSpec] = &[
-    ORIENTATION,
-    ColumnSpec {
-        name: "spin",
-        unit: "rad/s",
-        kind: Kind::Vec3,
-    },
-];
+const COLUMNS: &[ColumnSpec] = &[ORIENTATION, ColumnSpec::new("spin", "rad/s", Kind::Vec3)];
 
 /// The solver of single grains.
 pub struct Dem {

@@ -6,26 +6,22 @@ use barchan_sim::state::State;
 use bytemuck::{Pod, Zeroable};
 use glam::{DQuat, DVec3};
 
-const fn column(name: &'static str, unit: &'static str, kind: Kind) -> ColumnSpec {
-    ColumnSpec { name, unit, kind }
-}
-
 /// The columns of the memory. Motions, loads and springs are groups of numbers; see [`Motion`] and [`Load`].
 pub const MEMORY: &[ColumnSpec] = &[
-    column("grain", "1", Kind::U64),
-    column("motion", "1", Kind::F64),
-    column("load", "1", Kind::F64),
-    column("first_ball", "1", Kind::U32),
-    column("first_pair", "1", Kind::U32),
-    column("partner", "1", Kind::U32),
-    column("spring", "m", Kind::F64),
-    column("wall_ball", "1", Kind::U32),
-    column("wall_solid", "1", Kind::U32),
-    column("wall_spring", "m", Kind::F64),
-    column("wall_normal", "1", Kind::F64),
-    column("roll", "rad", Kind::F64),
-    column("wall_roll", "rad", Kind::F64),
-    column("marks", "1", Kind::F64),
+    ColumnSpec::new("grain", "1", Kind::U64),
+    ColumnSpec::new("motion", "1", Kind::F64),
+    ColumnSpec::new("load", "1", Kind::F64),
+    ColumnSpec::new("first_ball", "1", Kind::U32),
+    ColumnSpec::new("first_pair", "1", Kind::U32),
+    ColumnSpec::new("partner", "1", Kind::U32),
+    ColumnSpec::new("spring", "m", Kind::F64),
+    ColumnSpec::new("wall_ball", "1", Kind::U32),
+    ColumnSpec::new("wall_solid", "1", Kind::U32),
+    ColumnSpec::new("wall_spring", "m", Kind::F64),
+    ColumnSpec::new("wall_normal", "1", Kind::F64),
+    ColumnSpec::new("roll", "rad", Kind::F64),
+    ColumnSpec::new("wall_roll", "rad", Kind::F64),
+    ColumnSpec::new("marks", "1", Kind::F64),
 ];
 
 /// How a grain moves.

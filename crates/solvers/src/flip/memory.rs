@@ -14,17 +14,13 @@ pub(crate) const CELL: usize = FLOATS;
 
 /// The columns of the memory.
 pub(crate) const COLUMNS: &[ColumnSpec] = &[
-    spec("stress_step", "s", Kind::F64),
-    spec("stress_block", "1", Kind::U64),
-    spec("stress", "m/s", Kind::F32),
-    spec("wall", "1", Kind::U64),
-    spec("wall_force", "m/s", Kind::Vec3),
-    spec("wall_load", "N", Kind::Vec3),
+    ColumnSpec::new("stress_step", "s", Kind::F64),
+    ColumnSpec::new("stress_block", "1", Kind::U64),
+    ColumnSpec::new("stress", "m/s", Kind::F32),
+    ColumnSpec::new("wall", "1", Kind::U64),
+    ColumnSpec::new("wall_force", "m/s", Kind::Vec3),
+    ColumnSpec::new("wall_load", "N", Kind::Vec3),
 ];
-
-const fn spec(name: &'static str, unit: &'static str, kind: Kind) -> ColumnSpec {
-    ColumnSpec { name, unit, kind }
-}
 
 /// The remembered stresses, to be looked up.
 pub(super) struct Memory<'a> {

@@ -60,16 +60,8 @@ const HELD_MASS: f32 = 1e12;
 
 /// Columns that the particles carry: pressure, and with APIC the slopes of the velocity about them.
 pub(crate) const COLUMNS: &[ColumnSpec] = &[
-    ColumnSpec {
-        name: "pressure",
-        unit: "Pa",
-        kind: column::Kind::F32,
-    },
-    ColumnSpec {
-        name: "affine",
-        unit: "1/s",
-        kind: column::Kind::Mat3,
-    },
+    ColumnSpec::new("pressure", "Pa", column::Kind::F32),
+    ColumnSpec::new("affine", "1/s", column::Kind::Mat3),
 ];
 pub(crate) const PRESSURE: usize = 0;
 const AFFINE: usize = 1;

@@ -12,15 +12,11 @@ use std::collections::BTreeMap;
 /// What the state's memory holds of pieces of wall in solid cells: the key of their block, their cell and body, their friction for
 /// a step of 1 s, and what the body bears.
 pub(super) const COLUMNS: [ColumnSpec; 4] = [
-    spec("solid_wall_block", "1", Kind::U64),
-    spec("solid_wall", "1", Kind::U64),
-    spec("solid_wall_force", "m/s2", Kind::Vec3),
-    spec("solid_wall_load", "N", Kind::Vec3),
+    ColumnSpec::new("solid_wall_block", "1", Kind::U64),
+    ColumnSpec::new("solid_wall", "1", Kind::U64),
+    ColumnSpec::new("solid_wall_force", "m/s2", Kind::Vec3),
+    ColumnSpec::new("solid_wall_load", "N", Kind::Vec3),
 ];
-
-const fn spec(name: &'static str, unit: &'static str, kind: Kind) -> ColumnSpec {
-    ColumnSpec { name, unit, kind }
-}
 
 /// Force on a body [N], and its moment about the world's origin [N m].
 #[derive(Clone, Copy, Default)]

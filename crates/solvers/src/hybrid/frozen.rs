@@ -21,21 +21,9 @@ pub(super) type CellSet = BTreeMap<u64, u64>;
 /// What the state's memory holds of solid blocks: their keys, the stress of their cells for a step of 1 s, and how many cells of
 /// material lay on each when it froze.
 pub(super) const COLUMNS: [ColumnSpec; 3] = [
-    ColumnSpec {
-        name: "solid_block",
-        unit: "1",
-        kind: Kind::U64,
-    },
-    ColumnSpec {
-        name: "solid_stress",
-        unit: "m/s2",
-        kind: Kind::F32,
-    },
-    ColumnSpec {
-        name: "solid_cover",
-        unit: "1",
-        kind: Kind::U16,
-    },
+    ColumnSpec::new("solid_block", "1", Kind::U64),
+    ColumnSpec::new("solid_stress", "m/s2", Kind::F32),
+    ColumnSpec::new("solid_cover", "1", Kind::U16),
 ];
 
 /// All columns that the state's memory has of the solid.

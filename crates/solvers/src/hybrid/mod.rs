@@ -41,16 +41,8 @@ pub const GAS: u16 = 1;
 /// Left out of the computation.
 pub const SOLID: u16 = 2;
 
-const PHASE_SPEC: ColumnSpec = ColumnSpec {
-    name: "phase",
-    unit: "1",
-    kind: Kind::U16,
-};
-const REST_SPEC: ColumnSpec = ColumnSpec {
-    name: "rest",
-    unit: "s",
-    kind: Kind::F32,
-};
+const PHASE_SPEC: ColumnSpec = ColumnSpec::new("phase", "1", Kind::U16);
+const REST_SPEC: ColumnSpec = ColumnSpec::new("rest", "s", Kind::F32);
 
 /// Columns: phase and time of rest behind those of flip, whose last, the slopes of the velocity, only APIC has.
 const COLUMNS: &[ColumnSpec] = &[flip::COLUMNS[0], flip::COLUMNS[1], PHASE_SPEC, REST_SPEC];
