@@ -50,16 +50,12 @@ const SHEAR: usize = 2;
 const SHEAR_RATE: usize = 3;
 const QUIET: usize = 4;
 
-const fn column(name: &'static str, unit: &'static str, kind: Kind) -> ColumnSpec {
-    ColumnSpec { name, unit, kind }
-}
-
 const COLUMNS: &[ColumnSpec] = &[
-    column("pressure", "Pa", Kind::F32),
-    column("stress_xx_yy_zz", "Pa", Kind::Vec3),
-    column("stress_yz_xz_xy", "Pa", Kind::Vec3),
-    column("shear_rate", "1/s", Kind::F32),
-    column("quiet", "s", Kind::F32),
+    ColumnSpec::new("pressure", "Pa", Kind::F32),
+    ColumnSpec::new("stress_xx_yy_zz", "Pa", Kind::Vec3),
+    ColumnSpec::new("stress_yz_xz_xy", "Pa", Kind::Vec3),
+    ColumnSpec::new("shear_rate", "1/s", Kind::F32),
+    ColumnSpec::new("quiet", "s", Kind::F32),
 ];
 
 /// Material that carries a load keeps carrying it until it is looser than this; only what carries none must first become
