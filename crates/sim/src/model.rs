@@ -1,10 +1,11 @@
 //! What does not change during a run.
 
 use crate::body::Body;
-use crate::grain::Grain;
+use crate::grain::{Grain, GrainShape};
 use barchan_base::sampling::Layout;
 use barchan_base::shape::Shape;
 use glam::Vec3;
+use std::sync::Arc;
 
 /// Everything a solver may look up: materials, bodies, sources, the outside world. SI units.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Model {
     pub materials: Vec<Material>,
     /// Their single grains, one entry a material where the method has them, else none.
     pub grains: Vec<Grain>,
+    /// The form in which their particles turn and are drawn, one entry a material; none where all are balls.
+    pub shapes: Vec<Arc<GrainShape>>,
     /// What is there at the start.
     pub fills: Vec<Fill>,
     /// What arrives later.
@@ -48,6 +51,7 @@ impl Model {
             spacing: 1.0,
             materials: Vec::new(),
             grains: Vec::new(),
+            shapes: Vec::new(),
             fills: Vec::new(),
             emitters: Vec::new(),
             sinks: Vec::new(),

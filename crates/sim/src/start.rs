@@ -68,6 +68,7 @@ pub fn add(
     if !model.grains.is_empty() {
         shape_grains(model, particles, old);
     }
+    turn_grains(model, particles, old);
 }
 
 /// Places in a fill for grains that do not overlap and lie wholly inside.
@@ -87,7 +88,7 @@ fn whole_grains(
     Ok(points)
 }
 
-/// Gives the particles from `first` on the size, mass and turn of single grains.
+/// Gives the particles from `first` on the size and mass of single grains.
 fn shape_grains(model: &Model, particles: &mut Particles, first: usize) {
     for i in first..particles.len() {
         let (id, material) = (particles.id[i], particles.material[i] as usize);
@@ -96,6 +97,10 @@ fn shape_grains(model: &Model, particles: &mut Particles, first: usize) {
         particles.radius[i] = radius;
         particles.mass[i] = grain.mass(radius, model.materials[material].grain_density) as f32;
     }
+}
+
+/// Turns the particles from `first` on, each in a way of its own, where the method turns them.
+fn turn_grains(model: &Model, particles: &mut Particles, first: usize) {
     let ids = &particles.id;
     let turns = particles.extra.iter_mut().find(|c| c.spec == ORIENTATION);
     if let Some(turns) = turns {

@@ -24,6 +24,7 @@ fn model(bodies: Vec<Body>) -> Model {
         spacing: 0.01,
         materials: vec![],
         grains: vec![],
+        shapes: vec![],
         fills: vec![],
         emitters: vec![],
         sinks: vec![],

@@ -40,6 +40,7 @@ fn model() -> Model {
             color: [0.5; 3],
         }],
         grains: vec![],
+        shapes: vec![],
         fills: vec![],
         emitters: vec![],
         sinks: vec![],

@@ -35,6 +35,7 @@ fn model(gravity: f32, bodies: Vec<Body>, fills: Vec<Fill>) -> Model {
             color: [0.5; 3],
         }],
         grains: vec![],
+        shapes: vec![],
         fills,
         emitters: vec![],
         sinks: vec![],

@@ -9,10 +9,11 @@ use barchan_sim::coupling::{Coupling, Impulse, coupling};
 use barchan_sim::model::Model;
 use barchan_sim::scene::Scene;
 use barchan_sim::solids::Solids;
+use barchan_sim::start::{self, Birth};
 use barchan_sim::state::State;
 use barchan_solvers::hybrid::{GAS, LIQUID, SOLID};
 use common::{Lab, block, walls};
-use glam::{DVec3, Vec3};
+use glam::{DVec3, Mat3, Quat, Vec3, Vec4};
 use std::collections::BTreeMap;
 
 /// A scene of `frames` frames of 10 ms with cells of 1 cm.
@@ -282,6 +283,141 @@ fn a_grain_that_evaporates_keeps_its_momentum() {
         (momentum - expected).length() < 1e-5 * expected.length(),
         "{momentum} for {expected}"
     );
+}
+
+/// Adds one grain of the first material.
+fn add_grain(lab: &mut Lab, position: Vec3, velocity: Vec3) -> u64 {
+    let State {
+        particles, tally, ..
+    } = &mut lab.state;
+    let birth = Birth {
+        position,
+        velocity,
+        material: 0,
+    };
+    start::add(&lab.scene.model, particles, tally, std::iter::once(birth));
+    tally.next_id - 1
+}
+
+/// A grain that arrives at a flat angle skims the bed as a block slides on it: of its speed it loses friction's part of all that
+/// has pressed it down. One that arrives steeply stays where it falls.
+#[test]
+fn a_fast_grain_skims_and_a_steep_one_stays() {
+    let bed = sand([0.4, 0.04, 0.06]) + &tank(0.4, 0.06);
+    let mut lab = Lab::new(scene(HYBRID, 100, &bed));
+    lab.until(80);
+    let start = Vec3::new(0.05, 0.056, 0.03);
+    let flat = add_grain(&mut lab, start, Vec3::new(3.0, -0.6, 0.0));
+    let steep = add_grain(&mut lab, start + Vec3::Z * 0.02, Vec3::new(1.4, -3.0, 0.0));
+    lab.until(86);
+    let of = |lab: &Lab, id: u64| {
+        lab.state
+            .particles
+            .id
+            .iter()
+            .position(|i| *i == id)
+            .unwrap()
+    };
+    let (flat, steep) = (of(&lab, flat), of(&lab, steep));
+    assert_eq!(lab.phases()[flat], GAS);
+    assert_ne!(lab.phases()[steep], GAS);
+    let friction = lab.scene.model.materials[0].friction_angle.tan() as f32;
+    let expected = 3.0 - friction * (0.6 + 9.81 * 0.06);
+    let p = &lab.state.particles;
+    let speed = p.velocity[flat].x;
+    assert!(
+        (speed - expected).abs() < 0.02 * expected,
+        "{speed} m/s for {expected}"
+    );
+    assert!(p.position[flat].y > 0.04, "it is above the bed");
+    lab.until(130);
+    assert_eq!(lab.count(GAS), 0, "slow at last, it has joined the bed");
+}
+
+/// What a skimming grain loses, the liquid has.
+#[test]
+fn skimming_keeps_momentum() {
+    let text = "gravity = [0, 0, 0]\n".to_owned() + &sand([0.2, 0.05, 0.05]);
+    let mut lab = Lab::new(scene(HYBRID, 10, &text));
+    let grain = add_grain(
+        &mut lab,
+        Vec3::new(0.02, 0.06, 0.025),
+        Vec3::new(4.0, -1.0, 0.0),
+    );
+    let before = lab.momentum();
+    lab.until(3);
+    let at = lab
+        .state
+        .particles
+        .id
+        .iter()
+        .position(|i| *i == grain)
+        .unwrap();
+    let velocity = lab.state.particles.velocity[at];
+    assert_eq!(lab.phases()[at], GAS, "it skims");
+    assert!(
+        velocity.x < 3.9 && velocity.y > -0.1,
+        "it met the block: {velocity}"
+    );
+    let lost = (lab.momentum() - before).length();
+    assert!(lost < 1e-4 * before.length(), "{lost} of {before}");
+}
+
+/// Composite grains turn with what they are in, keep their spin when they fly, and are in the state as in the other phases.
+#[test]
+fn composite_grains_tumble_in_flight_and_stay_as_they_are_when_solid() {
+    let shape = "grain = { shape = \"tetrahedron\" }\n";
+    let text = sand([0.12, 0.04, 0.06]).replacen("\n[[fill]]", &format!("\n{shape}[[fill]]"), 1)
+        + &tank(0.12, 0.06)
+        + "[[fill]]\nmaterial = \"m\"\nshape = { sphere = { radius = 0.004, at = [0.06, 0.5, 0.03] } }\nvelocity = [0, 1, 0]\n";
+    let mut lab = Lab::new(scene(HYBRID, 30, &text));
+    let spin = 40.0;
+    for slopes in slopes(&mut lab.state) {
+        *slopes = Mat3::from_cols(Vec3::NEG_Z * spin, Vec3::ZERO, Vec3::X * spin);
+    }
+    let start: Vec<(u64, Vec4)> = turns(&lab);
+    assert!(
+        start
+            .iter()
+            .all(|(_, turn)| (turn.length() - 1.0).abs() < 1e-6)
+    );
+    lab.until(1);
+    let early: BTreeMap<u64, Vec4> = turns(&lab).into_iter().collect();
+    lab.until(30);
+    let flying = (0..lab.state.particles.len()).filter(|i| lab.phases()[*i] == GAS);
+    let flying: Vec<u64> = flying.map(|i| lab.state.particles.id[i]).collect();
+    assert!(!flying.is_empty());
+    let now: BTreeMap<u64, Vec4> = turns(&lab).into_iter().collect();
+    let turned = Quat::from_rotation_y(spin * 0.29);
+    for id in &flying {
+        let expected = Vec4::from(turned * Quat::from_vec4(early[id]));
+        let off = (expected - now[id])
+            .length()
+            .min((expected + now[id]).length());
+        assert!(off < 1e-3, "what flies keeps its spin: {off}");
+    }
+    assert!(now.values().all(|turn| (turn.length() - 1.0).abs() < 1e-5));
+    lab.scene.frames = 120;
+    lab.until(90);
+    let before = lab.bits(SOLID);
+    lab.until(120);
+    let after = lab.bits(SOLID);
+    let kept = before
+        .iter()
+        .filter(|(id, bits)| after.get(id) == Some(bits));
+    assert_eq!(kept.count(), before.len());
+}
+
+fn turns(lab: &Lab) -> Vec<(u64, Vec4)> {
+    let turns = column(&lab.state, "orientation").entries::<Vec4>();
+    let ids = lab.state.particles.id.iter().copied();
+    ids.zip(turns.iter().copied()).collect()
+}
+
+fn slopes(state: &mut State) -> &mut [Mat3] {
+    let mut extra = state.particles.extra.iter_mut();
+    let column = extra.find(|column| column.spec.name == "affine").unwrap();
+    column.entries_mut()
 }
 
 /// Runs a scene to its end and with flip alone: the material over each cell along x, across the whole width, must end as high to

@@ -20,13 +20,14 @@ use crate::geometry::{glb, ply, vtk};
 use crate::surface::SurfaceMesh;
 use crate::surface::format::read_ply;
 use barchan_sim::atomic;
-use barchan_sim::grain::Grain;
+use barchan_sim::grain::GrainShape;
 use barchan_sim::scene::Format;
 use scene::Shot;
 use snapshot::Snapshot;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use usd::Shown;
 use view::View;
 
@@ -116,10 +117,10 @@ pub fn export(job: &Job<'_>, mut told: impl FnMut(u32)) -> Result<Exported, Expo
     }
     std::fs::create_dir_all(job.to).map_err(failed(job.to))?;
     let mut problems = Vec::new();
-    let grains = shapes(job);
+    let shapes = shapes_of(job);
     let instances = matches!(job.format, Format::Usd | Format::Usdc);
     let shown = match job.what {
-        What::Grains => Shown::Instances(&grains),
+        What::Grains => Shown::Instances(&shapes),
         What::Particles | What::Mesh => Shown::Plain,
     };
     let mut snapshots = job.frames.iter().filter_map(|&number| {
@@ -131,7 +132,7 @@ pub fn export(job: &Job<'_>, mut told: impl FnMut(u32)) -> Result<Exported, Expo
                 Some(if instances {
                     snapshot
                 } else {
-                    snapshot.apart(&grains)
+                    snapshot.apart(&shapes)
                 })
             }
             Err(error) => {
@@ -152,12 +153,12 @@ pub fn export(job: &Job<'_>, mut told: impl FnMut(u32)) -> Result<Exported, Expo
 }
 
 /// The shapes of the run's grains, by material, where they are asked for. A run whose scene cannot be read any more has balls.
-fn shapes(job: &Job<'_>) -> Vec<Grain> {
+fn shapes_of(job: &Job<'_>) -> Vec<Arc<GrainShape>> {
     match job.what {
         What::Grains => job
             .run
             .scene(&[])
-            .map_or_else(|_| Vec::new(), |scene| scene.model.grains),
+            .map_or_else(|_| Vec::new(), |scene| scene.model.shapes),
         What::Particles | What::Mesh => Vec::new(),
     }
 }

@@ -4,9 +4,10 @@ use super::{ExportError, What};
 use crate::cache::{FrameMeta, RunFolder, read_frame};
 use crate::geometry::{Column, Geometry, one_line};
 use crate::surface::SurfaceMesh;
-use barchan_sim::grain::{Grain, balls_of};
+use barchan_sim::grain::{GrainShape, balls_of};
 use barchan_sim::state::Particles;
 use glam::Vec3;
+use std::sync::Arc;
 
 /// One frame, ready to be written.
 #[derive(Clone, Debug)]
@@ -48,9 +49,9 @@ impl Snapshot {
     }
 
     /// The same with the balls that grains of these shapes are made of.
-    pub fn apart(mut self, grains: &[Grain]) -> Self {
+    pub fn apart(mut self, shapes: &[Arc<GrainShape>]) -> Self {
         if let Content::Particles(particles) = &mut self.content
-            && let Some(balls) = balls_of(particles, grains)
+            && let Some(balls) = balls_of(particles, shapes)
         {
             *particles = balls;
         }

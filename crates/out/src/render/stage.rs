@@ -181,7 +181,7 @@ impl<'a> Stage<'a> {
             let keep: Vec<bool> = frame.particles.position.iter().map(kept).collect();
             frame.particles.retain(&keep);
         }
-        if let Some(balls) = balls_of(&frame.particles, &self.studio.model.grains) {
+        if let Some(balls) = balls_of(&frame.particles, &self.studio.model.shapes) {
             frame.particles = balls;
         }
         let mesh = match self.mesh_path(number) {

@@ -1,21 +1,22 @@
 //! Composite grains as the balls that they are made of, for those who draw or collect balls.
 
-use super::{Grain, ORIENTATION};
+use super::{GrainShape, ORIENTATION};
 use crate::state::Particles;
 use glam::{DQuat, DVec3, Vec4};
+use std::sync::Arc;
 
 /// The balls of all grains, each with what its grain has but for place and radius; `None` where every grain is a ball already.
 ///
-/// Grains of a material that `grains` does not know are one ball.
-pub fn balls_of(particles: &Particles, grains: &[Grain]) -> Option<Particles> {
+/// Grains of a material that `shapes` does not know are one ball.
+pub fn balls_of(particles: &Particles, shapes: &[Arc<GrainShape>]) -> Option<Particles> {
     let turns = particles
         .extra
         .iter()
         .find(|column| column.spec == ORIENTATION)?
         .entries::<Vec4>();
     let balls = |i: usize| -> &[(DVec3, f64)] {
-        let grain = grains.get(usize::from(particles.material[i]));
-        grain.map_or(&[], |grain| grain.shape.balls())
+        let shape = shapes.get(usize::from(particles.material[i]));
+        shape.map_or(&[], |shape| shape.balls())
     };
     if (0..particles.len()).all(|i| balls(i).len() <= 1) {
         return None;
@@ -57,11 +58,7 @@ mod tests {
 
     #[test]
     fn balls_lie_in_the_grains_ball_and_keep_its_centre() {
-        let tetrahedron = Grain {
-            shape: NAMED[1].1.clone(),
-            ..Grain::ball(0.02)
-        };
-        let grains = [Grain::ball(0.01), tetrahedron];
+        let shapes = [0, 1].map(|i: usize| NAMED[i].1.clone());
         let mut particles = Particles {
             extra: vec![Column::zeros(ORIENTATION, 0)],
             ..Particles::default()
@@ -75,7 +72,7 @@ mod tests {
             let turn = Quat::from_rotation_z(0.5 * i as f32);
             particles.extra[0].set(i, Vec4::from(turn));
         }
-        let apart = balls_of(&particles, &grains).expect("one grain has four balls");
+        let apart = balls_of(&particles, &shapes).expect("one grain has four balls");
         assert_eq!(apart.id, [40, 41, 41, 41, 41, 42]);
         assert_eq!(apart.position[0], particles.position[0]);
         let mean = apart.position[1..5].iter().sum::<Vec3>() / 4.0;
@@ -88,6 +85,6 @@ mod tests {
         let place = NAMED[1].1.balls()[0].0.as_vec3() * 0.25;
         let turned = Quat::from_rotation_z(0.5) * place + particles.position[1];
         assert!(apart.position[1].distance(turned) < 1e-6);
-        assert!(balls_of(&particles, &grains[..1]).is_none());
+        assert!(balls_of(&particles, &shapes[..1]).is_none());
     }
 }

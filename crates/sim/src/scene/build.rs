@@ -12,11 +12,12 @@ use super::read::{Read, Text};
 use super::{
     FlipSettings, Friction, HybridSettings, Scene, SphSettings, Transfer, grains, shapes::ShapeDoc,
 };
-use crate::grain::Grain;
+use crate::grain::{Grain, GrainShape};
 use crate::model::{Air, Emitter, Fill, Interval, Material, Model, Sink, Wet};
 use barchan_base::sampling::Layout;
 use barchan_base::shape::Shape;
 use std::path::Path;
+use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Gravity where the scene says nothing else [m/s²].
@@ -82,6 +83,7 @@ impl Builder<'_> {
 
     fn model(&mut self, doc: &SceneDoc, materials: Vec<Material>) -> Option<Model> {
         let grains = self.grains(doc, &materials)?;
+        let shapes = self.shapes(doc, &grains)?;
         let fills: Vec<_> = doc.fill.iter().map(|doc| self.fill(doc)).collect();
         let emitters: Vec<_> = doc.emit.iter().map(|doc| self.emitter(doc)).collect();
         let sinks: Vec<_> = doc.sink.iter().map(|doc| self.sink(doc)).collect();
@@ -99,6 +101,7 @@ impl Builder<'_> {
             spacing: self.spacing(),
             materials,
             grains,
+            shapes,
             fills: fills.into_iter().collect::<Option<_>>()?,
             emitters: emitters.into_iter().collect::<Option<_>>()?,
             sinks: sinks.into_iter().collect::<Option<_>>()?,
@@ -160,6 +163,21 @@ impl Builder<'_> {
         // A hair of room, so that rounding lays none into its neighbour.
         self.largest_grain = (largest * 1.0001) as f32;
         Some(grains)
+    }
+
+    /// The form of each material's particles, where the method turns them and not all are balls.
+    fn shapes(&mut self, doc: &SceneDoc, grains: &[Grain]) -> Option<Vec<Arc<GrainShape>>> {
+        let shapes: Vec<_> = match self.method {
+            Method::Dem => grains.iter().map(|grain| grain.shape.clone()).collect(),
+            Method::Hybrid => {
+                let docs = doc.materials.values();
+                let shapes = docs.map(|doc| doc.grain.build_shape(self.problems));
+                shapes.collect::<Option<_>>()?
+            }
+            _ => Vec::new(),
+        };
+        let balls = shapes.iter().all(|shape| shape.balls().len() == 1);
+        Some(if balls { Vec::new() } else { shapes })
     }
 
     fn emitter(&mut self, doc: &EmitDoc) -> Option<Emitter> {

@@ -190,7 +190,7 @@ table! {
         wet_viscosity: Quantity<Ratio, NotNegative> = Quantity::of(0.3),
         /// Part of the speed that a grain keeps when it bounces.
         restitution: Option<Quantity<Ratio, Unit>>,
-        /// dem: its single grains.
+        /// dem: its single grains; hybrid: their shape alone.
         grain: GrainDoc,
     }
 }

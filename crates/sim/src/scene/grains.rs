@@ -17,7 +17,7 @@ use std::sync::Arc;
 const SMALLEST: f64 = 0.8;
 
 table! {
-    /// dem: the single grains of a material.
+    /// dem: the single grains of a material; hybrid: the shape in which its particles tumble and are drawn.
     pub struct GrainDoc {
         /// "ball", "tetrahedron" (4 spheres), "octahedron" (6), "cube" (8), "popcorn" (9), or a list of spheres, each
         /// [x, y, z, radius] in any one unit: only their proportions count.
@@ -261,7 +261,8 @@ impl GrainDoc {
         }
     }
 
-    fn build_shape(&self, problems: &mut Problems) -> Option<Arc<GrainShape>> {
+    /// Their form.
+    pub fn build_shape(&self, problems: &mut Problems) -> Option<Arc<GrainShape>> {
         match &self.shape {
             GrainShapeDoc::Named(word) => NAMED
                 .iter()

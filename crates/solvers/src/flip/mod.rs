@@ -64,7 +64,7 @@ pub(crate) const COLUMNS: &[ColumnSpec] = &[
     ColumnSpec::new("affine", "1/s", column::Kind::Mat3),
 ];
 pub(crate) const PRESSURE: usize = 0;
-const AFFINE: usize = 1;
+pub(crate) const AFFINE: usize = 1;
 
 /// What is solved on the grid.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -400,6 +400,7 @@ mod tests {
                 color: [1.0; 3],
             }],
             grains: vec![],
+            shapes: vec![],
             fills: vec![],
             emitters: vec![],
             sinks: vec![],

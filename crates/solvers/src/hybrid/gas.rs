@@ -10,11 +10,13 @@ use glam::{IVec3, Vec3};
 
 /// Liquid with at most so many particles in a cell and all around it is gas.
 const ALONE: u16 = 3;
-/// The same for liquid faster than `FAST` √(g Δx).
+/// The same for liquid faster than `FAST` √(g Δx). Grains that pass the surface as fast skim it; slower ones join what is there.
 const SPARSE: u16 = 8;
 const FAST: f32 = 4.0;
 /// Gas with so many particles in its cell and the six beside it is liquid; more than `SPARSE`, so that it does not turn back at once.
 const CROWD: u16 = 12;
+/// How often a grain skims in one step; then it stops.
+const MOST_SKIMS: usize = 4;
 
 /// Flags of the liquid particles that evaporate.
 pub(super) fn evaporating(cells: &Cells, liquid: &Particles, scale: &Scale) -> Vec<bool> {
@@ -42,8 +44,8 @@ pub(super) fn condensing(cells: &Cells) -> Vec<bool> {
     cells.of_gas.iter().map(crowded).collect()
 }
 
-/// Lets grains near the surface take up the velocity of the liquid there, the more the nearer they are; the liquid gives the
-/// momentum, or the solid beneath it.
+/// Lets grains near the surface, but for fast ones, take up the velocity of the liquid there, the more the nearer they are; the
+/// liquid gives the momentum, or the solid beneath it.
 pub(super) fn borrow(
     cells: &Cells,
     (liquid, gas): (&mut Particles, &mut Particles),
@@ -61,13 +63,22 @@ pub(super) fn borrow(
             .iter()
             .map(|(cell, w)| cells.velocity(*cell) * (w / total))
             .sum();
+        let lack = velocity - gas.velocity[i];
+        if lack.length() * scale.per_speed > FAST {
+            continue;
+        }
         // Half full is the surface itself.
         let share = -(-(2.0 * total).min(1.0) * dt / scale.borrow_time).exp_m1();
-        let gain = (velocity - gas.velocity[i]) * share;
+        let gain = lack * share;
         gas.velocity[i] += gain;
         let lent = |(cell, w): &(usize, f32)| (*cell as u32, gain * (-gas.mass[i] * w / total));
         given.extend(near.iter().filter(|(_, w)| *w > 0.0).map(lent));
     }
+    give(cells, liquid, given);
+}
+
+/// Hands momentum [N s] to the liquid of each cell named; where there is none, the ground beneath takes it.
+fn give(cells: &Cells, liquid: &mut Particles, given: Vec<(u32, Vec3)>) {
     if given.is_empty() {
         return;
     }
@@ -97,58 +108,149 @@ fn nearby(cells: &Cells, point: Vec3) -> [(usize, f32); 8] {
             return (0, 0.0);
         };
         let weights = Vec3::select(bit.cmpgt(IVec3::ZERO), beyond, 1.0 - beyond);
-        let solid = if cells.solid[cell] { FULL } else { 0 };
-        let fill = f32::from(cells.liquid[cell].saturating_add(solid)) / f32::from(FULL);
-        (cell, weights.element_product() * fill.min(1.0))
+        (cell, weights.element_product() * fill(cells, cell))
     })
 }
 
-/// Stops grains that flew from `before` where they meet the crowd: there they turn liquid.
-pub(super) fn land(
-    (cells, frozen): (&Cells, &Frozen),
-    before: &[Vec3],
-    gas: &mut Particles,
-    scale: &Scale,
-) -> usize {
-    let mut landed = 0;
-    let Particles {
-        position, extra, ..
-    } = gas;
-    let phases = extra[PHASE].entries_mut::<u16>();
-    for ((from, to), phase) in before.iter().zip(position).zip(phases) {
-        let way = *to - *from;
-        let steps = (2.0 * way.length() * scale.inverse)
-            .ceil()
-            .clamp(1.0, 256.0);
-        if !steps.is_finite() {
-            continue;
-        }
-        for step in 1..=steps as u32 {
-            let point = *from + way * (step as f32 / steps);
-            if is_crowded(cells, frozen, cell_at(point, scale.inverse)) {
-                *to = point;
-                *phase = LIQUID;
-                landed += 1;
-                break;
-            }
-        }
-    }
-    landed
+/// The part of a cell that liquid or solid fills.
+fn fill(cells: &Cells, cell: usize) -> f32 {
+    let solid = if cells.solid[cell] { FULL } else { 0 };
+    let count = cells.liquid[cell].saturating_add(solid);
+    (f32::from(count) / f32::from(FULL)).min(1.0)
 }
 
-fn is_crowded(cells: &Cells, frozen: &Frozen, cell: IVec3) -> bool {
-    if let Some(cell) = cells.at(cell)
-        && cells
-            .grid
-            .around(cell / CELLS)
-            .iter()
-            .all(|block| (*block as usize) < cells.grid.len())
-    {
-        return cells.count_around(cell, CROSS) >= CROWD;
+/// What grains meet on their way.
+pub(super) struct Ground<'a> {
+    pub cells: &'a Cells,
+    pub frozen: &'a Frozen,
+    pub scale: &'a Scale,
+    /// Coefficient of friction of each material; none for fluids, which never skim.
+    pub friction: &'a [Option<f32>],
+}
+
+/// Where a way leads into the crowd.
+struct Met {
+    /// The last point before it, and the first in it.
+    free: Vec3,
+    point: Vec3,
+    /// The part of the way that is left.
+    left: f32,
+}
+
+impl Ground<'_> {
+    /// Ends the flights of grains, from `before`, that lead into the crowd. What is still fast once it has lost its velocity into
+    /// the ground and what friction takes with it skims on along the tangent, and the liquid has that momentum; all else stops
+    /// and is liquid from then on.
+    pub fn land(&self, before: &[Vec3], (liquid, gas): (&mut Particles, &mut Particles), dt: f32) {
+        let Particles {
+            position,
+            velocity,
+            mass,
+            material,
+            extra,
+            ..
+        } = gas;
+        let phases = extra[PHASE].entries_mut::<u16>();
+        let mut given: Vec<(u32, Vec3)> = Vec::new();
+        for i in 0..before.len() {
+            let (mut from, mut to, mut time) = (before[i], position[i], dt);
+            for touch in 0.. {
+                let Some(met) = self.meet(from, to) else {
+                    position[i] = to;
+                    break;
+                };
+                let friction = self.friction[material[i] as usize];
+                let skims = match friction {
+                    Some(friction) if touch < MOST_SKIMS && !self.is_crowded(from) => {
+                        self.skim(met.point, velocity[i], friction)
+                    }
+                    _ => None,
+                };
+                let Some(after) = skims else {
+                    position[i] = met.point;
+                    phases[i] = LIQUID;
+                    break;
+                };
+                if let Some(cell) = self.cells.at(cell_at(met.point, self.scale.inverse)) {
+                    given.push((cell as u32, (velocity[i] - after) * mass[i]));
+                }
+                velocity[i] = after;
+                time *= met.left;
+                (from, to) = (met.free, met.free + after * time);
+            }
+        }
+        give(self.cells, liquid, given);
     }
-    let solid = |offset: &usize| {
-        let o = *offset as i32;
-        frozen.contains(cell + IVec3::new(o % 3, o / 3 % 3, o / 9) - 1)
-    };
-    CROSS.iter().filter(|offset| solid(offset)).count() * usize::from(FULL) >= usize::from(CROWD)
+
+    /// Follows a way in half cells until it is in the crowd.
+    fn meet(&self, from: Vec3, to: Vec3) -> Option<Met> {
+        let way = to - from;
+        let steps = (2.0 * way.length() * self.scale.inverse).ceil();
+        if !steps.is_finite() {
+            return None;
+        }
+        let steps = steps.clamp(1.0, 256.0);
+        let at = |step: u32| from + way * (step as f32 / steps);
+        let met = (1..=steps as u32).find(|step| self.is_crowded(at(*step)))?;
+        Some(Met {
+            free: at(met - 1),
+            point: at(met),
+            left: 1.0 - met as f32 / steps,
+        })
+    }
+
+    /// The velocity after an impact without bounce, if that is still fast.
+    fn skim(&self, point: Vec3, velocity: Vec3, friction: f32) -> Option<Vec3> {
+        let cell = cell_at(point, self.scale.inverse);
+        let normal = self.normal(cell)?;
+        let ground = self
+            .cells
+            .at(cell)
+            .map_or(Vec3::ZERO, |c| self.cells.velocity(c));
+        let (into, along) = {
+            let relative = velocity - ground;
+            let into = -relative.dot(normal);
+            (into, relative + normal * into)
+        };
+        let speed = along.length();
+        let kept = speed - friction * into.max(0.0);
+        (kept * self.scale.per_speed > FAST).then(|| ground + along * (kept / speed))
+    }
+
+    /// Out of the crowd: away from where most of it is around a cell.
+    fn normal(&self, cell: IVec3) -> Option<Vec3> {
+        let toward = (0..27).map(|offset| {
+            let offset = IVec3::new(offset % 3, offset / 3 % 3, offset / 9) - 1;
+            offset.as_vec3() * self.fill(cell + offset)
+        });
+        (-toward.sum::<Vec3>()).try_normalize()
+    }
+
+    fn fill(&self, cell: IVec3) -> f32 {
+        match self.cells.at(cell) {
+            Some(cell) => fill(self.cells, cell),
+            None if self.frozen.contains(cell) => 1.0,
+            None => 0.0,
+        }
+    }
+
+    fn is_crowded(&self, point: Vec3) -> bool {
+        let Self { cells, frozen, .. } = self;
+        let cell = cell_at(point, self.scale.inverse);
+        if let Some(cell) = cells.at(cell)
+            && cells
+                .grid
+                .around(cell / CELLS)
+                .iter()
+                .all(|block| (*block as usize) < cells.grid.len())
+        {
+            return cells.count_around(cell, CROSS) >= CROWD;
+        }
+        let solid = |offset: &usize| {
+            let o = *offset as i32;
+            frozen.contains(cell + IVec3::new(o % 3, o / 3 % 3, o / 9) - 1)
+        };
+        CROSS.iter().filter(|offset| solid(offset)).count() * usize::from(FULL)
+            >= usize::from(CROWD)
+    }
 }

@@ -6,8 +6,8 @@
 //!
 //! 1. lets particles change phase: grains that are in a crowd condense, liquid that is alone evaporates, solid cells thaw,
 //!    resting ones freeze. A change of phase changes nothing else about a particle;
-//! 2. advances the liquid, with the solid rim held, and the grains, which stop where they meet liquid or solid;
-//! 3. notes who rests.
+//! 2. advances the grains, which stop or skim where they meet liquid or solid, and the liquid, with the solid rim held;
+//! 3. notes who rests, and turns what is more than a ball.
 //!
 //! In the state solid particles come first, then liquid, then gas: a step never looks at more of the solid than its rim.
 
@@ -18,6 +18,7 @@ mod cover;
 mod frozen;
 mod gas;
 mod scale;
+mod turn;
 
 use crate::ballistic::Ballistic;
 use crate::flip::{self, Flip};
@@ -25,6 +26,7 @@ use barchan_base::bounds::Bounds;
 use barchan_base::column::{Column, ColumnSpec, Kind};
 use barchan_base::parallel;
 use barchan_sim::coupling::{Impulse, Impulses};
+use barchan_sim::grain::ORIENTATION;
 use barchan_sim::model::{Material, Model};
 use barchan_sim::scene::{FlipSettings, HybridSettings, Transfer};
 use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
@@ -32,6 +34,7 @@ use barchan_sim::state::{Particles, State, Tally};
 use cells::Cells;
 use change::{Change, Feeling};
 use frozen::{CellSet, Frozen};
+use gas::Ground;
 use scale::Scale;
 
 /// The phases, as the column `phase` has them. What arrives is liquid until it is found to be something else.
@@ -44,11 +47,20 @@ pub const SOLID: u16 = 2;
 const PHASE_SPEC: ColumnSpec = ColumnSpec::new("phase", "1", Kind::U16);
 const REST_SPEC: ColumnSpec = ColumnSpec::new("rest", "s", Kind::F32);
 
-/// Columns: phase and time of rest behind those of flip, whose last, the slopes of the velocity, only APIC has.
-const COLUMNS: &[ColumnSpec] = &[flip::COLUMNS[0], flip::COLUMNS[1], PHASE_SPEC, REST_SPEC];
+/// Columns: phase and time of rest behind those of flip, whose last, the slopes of the velocity, only APIC has; and how each
+/// particle is turned, where any is more than a ball.
+const COLUMNS: &[ColumnSpec] = &[
+    flip::COLUMNS[0],
+    flip::COLUMNS[1],
+    PHASE_SPEC,
+    REST_SPEC,
+    ORIENTATION,
+];
 const PRESSURE: usize = flip::PRESSURE;
+const AFFINE: usize = flip::AFFINE;
 const PHASE: usize = 2;
 const REST: usize = 3;
+const TURN: usize = 4;
 
 /// Columns of the memory: those of flip, and those of what is solid.
 const MEMORY: &[ColumnSpec] = &[
@@ -70,6 +82,8 @@ const MEMORY: &[ColumnSpec] = &[
 /// The method of three phases.
 pub struct Hybrid {
     settings: HybridSettings,
+    /// True where particles are more than balls.
+    turns: bool,
     scale: Scale,
     flip: Flip,
     ballistic: Ballistic,
@@ -105,6 +119,7 @@ impl Hybrid {
         };
         Self {
             settings,
+            turns: !model.shapes.is_empty(),
             scale,
             flip: Flip::new(model, flip),
             ballistic: Ballistic::default(),
@@ -117,7 +132,10 @@ impl Hybrid {
 
 impl Solver for Hybrid {
     fn columns(&self) -> &'static [ColumnSpec] {
-        COLUMNS
+        match self.turns {
+            true => COLUMNS,
+            false => &COLUMNS[..TURN],
+        }
     }
 
     fn private_columns(&self) -> &'static [ColumnSpec] {
@@ -160,12 +178,16 @@ impl Solver for Hybrid {
             ..Default::default()
         };
         let mut lost = Vec::new();
-        let flow = self.flow(model, state, &mut phases, dt)?;
-        note_lost(&flow, &phases.liquid, &mut lost);
         let flight = self.fly(model, state, &mut phases, dt)?;
         note_lost(&flight, &phases.gas, &mut lost);
+        let flow = self.flow(model, state, &mut phases, dt)?;
+        note_lost(&flow, &phases.liquid, &mut lost);
         self.drop_rim(&mut phases.liquid);
         self.note_rest(model, &mut phases.liquid, dt as f32);
+        if self.turns {
+            turn::tumble(&mut phases.liquid, dt as f32);
+            turn::tumble(&mut phases.gas, dt as f32);
+        }
         add(&mut report.impulses, &flow.impulses);
         add(&mut report.impulses, &flight.impulses);
         self.frozen
@@ -248,19 +270,19 @@ fn hand_over(from: &mut Particles, to: &mut Particles, flags: &[bool], phase: u1
     chosen.len()
 }
 
-/// No particles, with all columns.
-fn none() -> Particles {
-    Particles {
-        extra: COLUMNS.iter().map(|spec| Column::zeros(*spec, 0)).collect(),
-        ..Default::default()
-    }
-}
-
 impl Hybrid {
     /// Takes liquid and gas out of the state's particles; what is left is solid.
     fn take_apart(&mut self, state: &mut State) -> Phases {
         let mut solid = std::mem::take(&mut state.particles);
         let first = solid_count(&solid);
+        let none = || Particles {
+            extra: solid
+                .extra
+                .iter()
+                .map(|column| Column::zeros(column.spec, 0))
+                .collect(),
+            ..Default::default()
+        };
         let (mut liquid, mut gas) = (none(), none());
         let phases = &solid.extra[PHASE].entries::<u16>()[first..];
         let (flying, flowing): (Vec<u32>, Vec<u32>) =
@@ -379,7 +401,7 @@ impl Hybrid {
         })
     }
 
-    /// Advances the grains, and stops them where they meet liquid or solid.
+    /// Advances the grains, and lets them stop or skim where they meet liquid or solid.
     fn fly(
         &mut self,
         model: &Model,
@@ -394,12 +416,16 @@ impl Hybrid {
         let report = with_particles(state, &mut phases.gas, |state| {
             self.ballistic.step(model, state, dt)
         })?;
-        gas::land(
-            (&self.cells, &self.frozen),
-            &before,
-            &mut phases.gas,
-            &self.scale,
-        );
+        let materials = model.materials.iter();
+        let friction = |m: &Material| (!m.is_fluid()).then(|| m.friction_angle.tan() as f32);
+        let ground = Ground {
+            cells: &self.cells,
+            frozen: &self.frozen,
+            scale: &self.scale,
+            friction: &materials.map(friction).collect::<Vec<_>>(),
+        };
+        let Phases { liquid, gas, .. } = phases;
+        ground.land(&before, (liquid, gas), dt as f32);
         Ok(report)
     }
 

@@ -92,6 +92,7 @@ fn model(collider: Option<&Shape>, air: Option<Air>, particles: u64) -> Model {
         spacing,
         materials: vec![PRESETS["dry-sand"].material("sand")],
         grains: vec![],
+        shapes: vec![],
         fills: vec![Fill {
             material: 0,
             shape: Shape::Difference(Box::new(cube), collider.cloned().into_iter().collect()),

@@ -119,6 +119,7 @@ fn model() -> Model {
         spacing: 0.01,
         materials: vec![PRESETS["dry-sand"].material("sand")],
         grains: vec![],
+        shapes: vec![],
         fills: vec![],
         emitters: vec![],
         sinks: vec![],

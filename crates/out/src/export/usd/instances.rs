@@ -3,9 +3,10 @@
 use super::{Attribute, Type};
 use crate::geometry::{floats, identifier, integers};
 use barchan_base::column::{ColumnSpec, Kind, as_bytes};
-use barchan_sim::grain::Grain;
+use barchan_sim::grain::GrainShape;
 use glam::{DVec3, Quat, Vec3, Vec4};
 use half::f16;
+use std::sync::Arc;
 
 /// The name of the prim that holds the prototypes. Beneath the instancer, they are seen through instances only.
 pub const FOLDER: &str = "prototypes";
@@ -18,12 +19,12 @@ pub struct Prototype {
     pub balls: Vec<(DVec3, f64)>,
 }
 
-/// A prototype for each of `materials`; one that is not in `grains` has balls.
-pub fn prototypes(materials: &[String], grains: &[Grain]) -> Vec<Prototype> {
+/// A prototype for each of `materials`; one that is not in `shapes` has balls.
+pub fn prototypes(materials: &[String], shapes: &[Arc<GrainShape>]) -> Vec<Prototype> {
     let prototype = |(i, material): (usize, &String)| Prototype {
         name: format!("{}_{i}", identifier(material)),
-        balls: match grains.get(i) {
-            Some(grain) => grain.shape.balls().to_vec(),
+        balls: match shapes.get(i) {
+            Some(shape) => shape.balls().to_vec(),
             None => vec![(DVec3::ZERO, 1.0)],
         },
     };

@@ -13,11 +13,12 @@ use super::snapshot::{Content, Snapshot};
 use crate::cache::FrameMeta;
 use crate::geometry::{floats, identifier, integers, one_line};
 use barchan_base::column::{ColumnSpec, Kind, as_bytes};
-use barchan_sim::grain::Grain;
+use barchan_sim::grain::GrainShape;
 use glam::{Mat4, Quat, Vec3};
 use instances::Prototype;
 use std::borrow::Cow;
 use std::io;
+use std::sync::Arc;
 
 /// USD's types of arrays that we use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +92,7 @@ pub(super) enum Shown<'a> {
     /// Points or a mesh.
     Plain,
     /// Instances of the grains of each material; where there are none, of balls.
-    Instances(&'a [Grain]),
+    Instances(&'a [Arc<GrainShape>]),
 }
 
 /// The name of the prim and its schema.
@@ -247,7 +248,7 @@ fn gather<K: Keep>(
     let head = Head::new(&meta, codes[0], codes[codes.len() - 1]);
     let prototypes = match shown {
         Shown::Plain => Vec::new(),
-        Shown::Instances(grains) => instances::prototypes(&meta.materials, grains),
+        Shown::Instances(shapes) => instances::prototypes(&meta.materials, shapes),
     };
     Ok(Stage {
         head,

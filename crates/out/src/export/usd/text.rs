@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::export::snapshot::Content;
     use barchan_base::column::Column;
-    use barchan_sim::grain::{Grain, NAMED, ORIENTATION};
+    use barchan_sim::grain::{NAMED, ORIENTATION};
     use glam::Vec4;
 
     fn stage(snapshots: Vec<Snapshot>) -> String {
@@ -257,10 +257,7 @@ mod tests {
     }
     #[test]
     fn grains_are_instances_of_their_shapes() {
-        let cube = Grain {
-            shape: NAMED[3].1.clone(),
-            ..Grain::ball(0.1)
-        };
+        let cube = NAMED[3].1.clone();
         let mut frame = samples::particles(2, 0);
         if let Content::Particles(particles) = &mut frame.content {
             particles.material[1] = 0;
