@@ -303,7 +303,6 @@ fn sleep_holds_no_more_than_friction_does() {
 }
 
 #[test]
-#[ignore = "moves 0.096 spacings in the quarter of a second after the sudden cut, then stands"]
 fn a_slope_cut_below_its_angle_stands() {
     let size = Vec3::new(20.0, 9.0, 4.0);
     let mut sand = Sand::new(layer(30.0, size));
@@ -519,7 +518,8 @@ fn nothing_passes_a_thin_plate() {
 
 #[test]
 fn free_sand_keeps_its_momentum() {
-    for scheme in [SphScheme::Implicit, SphScheme::Ihmsen] {
+    // The published stresses push across the lines between particles.
+    for (scheme, most_turned) in [(SphScheme::Implicit, 1e-4), (SphScheme::Ihmsen, 5e-3)] {
         let mut model = model(30.0);
         model.gravity = Vec3::ZERO;
         for (side, speed) in [(-1.0f32, 1.0f32), (1.0, -0.4)] {
@@ -551,12 +551,8 @@ fn free_sand_keeps_its_momentum() {
             after.0,
             before.0
         );
-        assert!(
-            (after.1 - before.1).length() < 5e-3 * scale * 0.1,
-            "{scheme:?}: {} {}",
-            after.1,
-            before.1
-        );
+        let turned = (after.1 - before.1).length() / (0.1 * scale);
+        assert!(turned < most_turned, "{scheme:?}: {turned:e}");
         assert!(sand.rms_speed() < 0.85, "{scheme:?}: {}", sand.rms_speed()); // nothing exploded
     }
 }
@@ -678,7 +674,7 @@ fn free_sand_and_a_body_keep_their_momentum_together() {
     let (linear, angular) = (after.0 - before.0, after.1 - before.1);
     assert!(linear.length() < 1e-6 * scale, "{linear} of {scale}");
     assert!(
-        angular.length() < 1e-4 * scale * 0.1,
+        angular.length() < 2e-5 * scale * 0.1,
         "{angular} of {scale}: {:e}",
         angular.length() / (0.1 * scale)
     );

@@ -5,7 +5,7 @@ use super::kernel::Kernel;
 use super::lists::{CHUNK, Near};
 use super::operator::{Around, Grain, Role, Site};
 use super::shown::Shown;
-use super::sleep::Thresholds;
+use super::sleep::{self, Thresholds};
 use super::work::Work;
 use super::{QUIET, WORLD};
 use crate::material::contact::bounce;
@@ -269,6 +269,10 @@ impl Finish<'_> {
                         notes.impulses.turn(near.1[sample].body as usize, -turn);
                     }
                     (*x, *v) = (moved.position.into(), moved.velocity.into());
+                    if *quiet >= sleep::AFTER {
+                        // Who falls asleep stops: what is left of its motion is no pull.
+                        *v = Vec3A::ZERO;
+                    }
                 }
                 notes
             })

@@ -122,9 +122,9 @@ impl Work {
         });
     }
 
-    /// Takes out of the velocities what no gradient can see: differences between neighbours beyond a linear field.
+    /// Takes out of the velocities what no gradient can see: differences between neighbours that bear a load, beyond a linear field.
     /// `strength` is the part taken out. Then viscosity, of what neighbours move towards each other or, under load, from each
-    /// other: along the line between them, so that nothing stops to turn. The gradients are shown.
+    /// other. Both along the line between them, so that nothing stops to turn. The gradients are shown.
     pub fn filter(&mut self, strength: f32, viscous: Viscous, own: f32) {
         let neighbours = Neighbours {
             around: &self.around,
@@ -153,46 +153,49 @@ struct Neighbours<'a> {
 impl Neighbours<'_> {
     /// What a particle moves too fast by, times the weight of all around it. Four neighbours at a time.
     fn excess(&self, site: Site<'_>) -> Vec3A {
-        let mine = &self.shown[site.i];
         let (here, own) = (lanes(site.here), lanes(self.v[site.i]));
-        let (mut excess, mut weighed) = (f32x4::ZERO, f32x4::ZERO);
+        let mut excess = f32x4::ZERO;
         for (four, factors) in site.particles.fours(site.i) {
             let ways = four.map(|j| lanes(self.around.x[j]) - here);
             let changes = four.map(|j| lanes(self.v[j]) - own);
-            let pairs = (&four, factors);
-            let (linear, along) = self.weights(mine, pairs, (&ways, &changes));
-            for (k, j) in four.into_iter().enumerate() {
-                let by_linear = ways[k] * f32x4::splat(linear[k]);
-                let seen = self.shown[j].times_lanes(vector(by_linear));
-                excess += changes[k] * f32x4::splat(linear[k]) - seen * f32x4::HALF;
-                excess += ways[k] * f32x4::splat(along[k]);
-                weighed += by_linear;
+            let along = self.along(site.i, (&four, factors), (&ways, &changes));
+            for (way, along) in ways.into_iter().zip(along) {
+                excess += way * f32x4::splat(along);
             }
         }
-        vector(excess) - mine.times(vector(weighed)) * 0.5
+        vector(excess)
     }
 
-    /// How much of four differences beyond the linear field is taken out, and how much of the ways to them.
+    /// The parts of the ways to four neighbours that are taken out. Nothing but ways is: what is exchanged across them would take
+    /// angular momentum along.
     #[inline]
-    fn weights(
+    fn along(
         &self,
-        mine: &Shown,
+        i: usize,
         (four, factors): (&[usize; 4], f32x4),
         (ways, changes): (&[f32x4; 4], &[f32x4; 4]),
-    ) -> ([f32; 4], [f32; 4]) {
+    ) -> [f32; 4] {
+        let mine = &self.shown[i];
         let ([x, y, z, _], [u, v, w, _]) = (f32x4::transpose(*ways), f32x4::transpose(*changes));
         let parting = x * u + y * v + z * w;
         let squared = (x * x + y * y + z * z).fast_max(f32x4::splat(f32::MIN_POSITIVE));
         let pressure = f32x4::new(four.map(|j| self.shown[j].pressure()));
         let least = pressure.fast_min(f32x4::splat(mine.pressure()));
         let loaded = least.simd_gt(f32x4::ZERO);
-        let linear = loaded & (factors * f32x4::splat(self.strength));
+        // What the gradients of both see.
+        let seen = std::array::from_fn(|k| {
+            let way = vector(ways[k]);
+            mine.times_lanes(way) + self.shown[four[k]].times_lanes(way)
+        });
+        let [u, v, w, _] = f32x4::transpose(seen);
+        let unseen = parting - (x * u + y * v + z * w) * f32x4::HALF;
+        let unseen = loaded & (unseen * f32x4::splat(self.strength));
         let wet = f32x4::new(four.map(|j| self.shown[j].viscosity()));
         let wet = wet.fast_min(f32x4::splat(mine.viscosity()));
         let part = self.viscous.part(wet, parting / squared.sqrt());
         let matters = loaded | parting.simd_lt(f32x4::ZERO);
-        let along = matters & (part * factors * parting / squared);
-        (linear.to_array(), along.to_array())
+        let along = (unseen + (matters & (part * parting))) * factors / squared;
+        along.to_array()
     }
 }
 

@@ -68,9 +68,12 @@ const LONGEST_FALL: f64 = 0.022;
 /// The longest way in a step over the spacing.
 const LONGEST_WAY: f64 = 0.3;
 /// Part of the velocity that no gradient sees, taken out in a step.
-const FILTER: f32 = 0.064;
+const FILTER: f32 = 0.3;
+/// What a surface lacks for being full, over |Σ V g| d, which is 0.15 / 0.2 at a flat one: so that the outermost row bears its own
+/// weight, and has strength.
+const BEYOND: f32 = 0.2;
 /// Flow slower than this part of what gravity gives across a spacing in a step does not turn the direction of friction.
-const SLOW: f32 = 0.02;
+const SLOW: f32 = 0.005;
 /// Particles further out than this [m] are lost: a 32-bit float has no centimetres left there.
 const WORLD: f32 = 1e5;
 
@@ -179,7 +182,7 @@ impl Sph {
         let own = -kernel.slope(0.0) * kernel.volume;
         let share = (kernel.volume, dt);
         let none = Impulses::new(solids);
-        work.prepare(model.gravity, dt);
+        work.prepare(model.gravity, dt, kernel.spacing);
         match self.settings.scheme {
             SphScheme::Ihmsen => Prediction::new(*kernel, dt).solve(work, self.settings.iterations),
             SphScheme::Implicit => {
@@ -259,7 +262,8 @@ impl Work {
     }
 
     /// Velocities before pressure and friction, and the stresses to begin with.
-    fn prepare(&mut self, gravity: Vec3, dt: f32) {
+    fn prepare(&mut self, gravity: Vec3, dt: f32, spacing: f32) {
+        let beyond = BEYOND * spacing;
         let kick = Vec3A::from(gravity) * dt;
         let own = (&mut self.grains, &mut self.free, &self.v, &self.density);
         own.into_par_iter()
@@ -267,7 +271,7 @@ impl Work {
             .with_min_len(lists::CHUNK)
             .for_each(|((grain, free, v, density), shown)| {
                 let full = if shown.pressure() > 0.0 { HELD } else { 1.0 };
-                grain.gap = (density - full).min(0.0);
+                grain.gap = (density + beyond * grain.gap - full).min(0.0);
                 *free = match grain.role {
                     role if role.is_out() => Vec3A::ZERO,
                     _ => *v + kick,

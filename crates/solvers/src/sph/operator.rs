@@ -62,7 +62,8 @@ pub struct Grain {
     pub weight: f32,
     /// What a unit of pressure does to the divergence within a unit of time [m³/kg/m²].
     pub compliance: f32,
-    /// How much closer it may come before it is full, negative or zero.
+    /// How much closer it may come before it is full, negative or zero. Before the sweeps, |Σ V g| over all that is around [1/m]: how much
+    /// it is at a surface.
     pub gap: f32,
     /// Friction stress [Pa].
     pub stress: Sym3,
@@ -227,7 +228,9 @@ impl Grain {
         self.lean = particles.lean();
         self.weight = -particles.factor.reduce_add();
         let squares = tensor(&particles.squares).matrix();
-        let along = l * Vec3A::from_array(all.lean());
+        let lean = Vec3A::from_array(all.lean());
+        self.gap = lean.length();
+        let along = l * lean;
         let resistance = Sym3::of(&(l * squares * l)).trace() + along.length_squared();
         // Alone, nothing resists; the least keeps what is divided by it finite.
         self.compliance = resistance.max(LEAST_RESISTANCE) * self.lightness;

@@ -16,12 +16,12 @@ use rayon::prelude::*;
 /// Still for this long [s], a particle sleeps.
 pub const AFTER: f32 = 0.25;
 /// Sleep velocity over what a fall through one spacing gives, √(g d).
-const SLEEP: f32 = 3e-3;
+const SLEEP: f32 = 1e-2;
 /// Wake velocity over the same: not of motion, but of a pull that adds up while a particle is held.
-const WAKE: f32 = 4e-3;
+const WAKE: f32 = 6e-3;
 
 /// Time in which a dozing particle forgets what pulled at it, over that of a fall through one spacing, √(d/g). What pulls
-/// by more than `WAKE / FADE` of gravity, 0.8 degrees of slope, wakes it.
+/// by more than `WAKE / FADE` of gravity, 1.1 degrees of slope, wakes it.
 const FADE: f32 = 0.3;
 
 /// The velocities below and above which particles fall asleep and wake [m/s].
