@@ -15,6 +15,34 @@ fn lines(bytes: &[u8]) -> Vec<Value> {
 }
 
 #[test]
+fn stats_of_one_material_leave_out_the_others() {
+    let folder = folder_with_scene();
+    let gravel = "\n[materials.gravel]\npreset = \"gravel\"\n[[fill]]\nmaterial = \"gravel\"\nshape = { sphere = { radius = 0.2, at = [2, 0.5, 0] } }\n";
+    let path = folder.path().join("drop.toml");
+    let text = std::fs::read_to_string(&path).unwrap() + gravel;
+    std::fs::write(&path, text).unwrap();
+    assert!(run(folder.path(), &["run", "drop.toml"]).status.success());
+    let count = |material: &[&str]| {
+        let told = ["stats", "out/drop", "--json", "--frames", "4"];
+        let told = run(folder.path(), &[&told, material].concat());
+        lines(&told.stdout)[0]["particles"].as_u64().unwrap()
+    };
+    let (sand, gravel) = (
+        count(&["--material", "sand"]),
+        count(&["--material", "gravel"]),
+    );
+    assert!(sand > gravel && gravel > 0, "{sand} and {gravel}");
+    assert_eq!(sand + gravel, count(&[]));
+    let wrong = run(folder.path(), &["stats", "out/drop", "--material", "snad"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(
+        told(&wrong).contains("it has gravel, sand"),
+        "{}",
+        told(&wrong)
+    );
+}
+
+#[test]
 fn run_stats_info_and_export_work_together() {
     let folder = folder_with_scene();
     let ran = run(folder.path(), &["run", "drop.toml"]);

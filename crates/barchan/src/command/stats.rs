@@ -3,7 +3,7 @@
 use super::info::body_line;
 use super::say::{grouped, out};
 use super::{Failure, FramesArg};
-use barchan_out::cache::{RunFolder, read_frame};
+use barchan_out::cache::{Frame, RunFolder, read_frame};
 use barchan_out::stats::{FrameStats, fit_pile, frame_stats};
 use std::path::PathBuf;
 
@@ -18,6 +18,9 @@ pub struct StatsArgs {
     /// Add the slope, height and reach of a pile
     #[arg(long)]
     pile: bool,
+    /// Only particles of this material
+    #[arg(long, value_name = "NAME")]
+    material: Option<String>,
     #[command(flatten)]
     frames: FramesArg,
 }
@@ -31,7 +34,7 @@ pub fn stats(args: &StatsArgs) -> Result<(), Failure> {
     }
     let mut broken = Vec::new();
     for number in frames {
-        let frame = match read_frame(&folder.frame_path(number)) {
+        let mut frame = match read_frame(&folder.frame_path(number)) {
             Ok(frame) => frame,
             Err(error) => {
                 // The other frames are still worth telling about.
@@ -39,6 +42,9 @@ pub fn stats(args: &StatsArgs) -> Result<(), Failure> {
                 continue;
             }
         };
+        if let Some(material) = &args.material {
+            keep_material(&mut frame, material)?;
+        }
         let mut stats = frame_stats(&frame);
         if args.pile {
             stats.pile = fit_pile(&frame);
@@ -57,6 +63,21 @@ pub fn stats(args: &StatsArgs) -> Result<(), Failure> {
     } else {
         Err(Failure::Run(broken.join("\n")))
     }
+}
+
+/// Leaves out the particles of all other materials.
+fn keep_material(frame: &mut Frame, name: &str) -> Result<(), Failure> {
+    let materials = &frame.meta.materials;
+    let Some(wanted) = materials.iter().position(|material| material == name) else {
+        return Err(Failure::Input(format!(
+            "no material \"{name}\" in this run; it has {}",
+            materials.join(", ")
+        )));
+    };
+    let of = |material: &u16| usize::from(*material) == wanted;
+    let keep: Vec<bool> = frame.particles.material.iter().map(of).collect();
+    frame.particles.retain(&keep);
+    Ok(())
 }
 
 /// The frames of a run that were asked for.
