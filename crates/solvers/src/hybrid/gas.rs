@@ -5,8 +5,10 @@ use super::frozen::Frozen;
 use super::scale::Scale;
 use super::{LIQUID, PHASE};
 use barchan_base::grid::{CELLS, cell_at};
+use barchan_base::parallel::CHUNK;
 use barchan_sim::state::Particles;
 use glam::{IVec3, Vec3};
+use rayon::prelude::*;
 
 /// Liquid with at most so many particles in a cell and all around it is gas.
 const ALONE: u16 = 3;
@@ -52,38 +54,58 @@ pub(super) fn borrow(
     scale: &Scale,
     dt: f32,
 ) {
-    let mut given: Vec<(u32, Vec3)> = Vec::new();
-    for i in 0..gas.len() {
-        let near = nearby(cells, gas.position[i] * scale.inverse);
-        let total: f32 = near.iter().map(|(_, weight)| weight).sum();
-        if total <= 0.0 {
-            continue;
-        }
-        let velocity: Vec3 = near
-            .iter()
-            .map(|(cell, w)| cells.velocity(*cell) * (w / total))
-            .sum();
-        let lack = velocity - gas.velocity[i];
-        if lack.length() * scale.per_speed > FAST {
-            continue;
-        }
-        // Half full is the surface itself.
-        let share = -(-(2.0 * total).min(1.0) * dt / scale.borrow_time).exp_m1();
-        let gain = lack * share;
-        gas.velocity[i] += gain;
-        let lent = |(cell, w): &(usize, f32)| (*cell as u32, gain * (-gas.mass[i] * w / total));
-        given.extend(near.iter().filter(|(_, w)| *w > 0.0).map(lent));
-    }
+    let (position, mass) = (&gas.position, &gas.mass);
+    let given: Vec<Vec<Given>> = gas
+        .velocity
+        .par_chunks_mut(CHUNK)
+        .zip(position.par_chunks(CHUNK).zip(mass.par_chunks(CHUNK)))
+        .map(|(velocity, (position, mass))| {
+            let mut given = Vec::new();
+            for ((velocity, position), mass) in velocity.iter_mut().zip(position).zip(mass) {
+                let near = nearby(cells, *position * scale.inverse);
+                let gain = loan(cells, &near, *velocity, scale, dt);
+                if gain == Vec3::ZERO {
+                    continue;
+                }
+                *velocity += gain;
+                let total: f32 = near.iter().map(|(_, weight)| weight).sum();
+                let lent = |(cell, w): &(usize, f32)| (*cell as u32, gain * (-mass * w / total));
+                given.extend(near.iter().filter(|(_, w)| *w > 0.0).map(lent));
+            }
+            given
+        })
+        .collect();
     give(cells, liquid, given);
 }
 
-/// Hands momentum [N s] to the liquid of each cell named; where there is none, the ground beneath takes it.
-fn give(cells: &Cells, liquid: &mut Particles, given: Vec<(u32, Vec3)>) {
-    if given.is_empty() {
+/// What a grain with these cells about it takes up of their velocity within `dt` [s].
+fn loan(cells: &Cells, near: &[(usize, f32); 8], velocity: Vec3, scale: &Scale, dt: f32) -> Vec3 {
+    let total: f32 = near.iter().map(|(_, weight)| weight).sum();
+    if total <= 0.0 {
+        return Vec3::ZERO;
+    }
+    let there: Vec3 = near
+        .iter()
+        .map(|(cell, w)| cells.velocity(*cell) * (w / total))
+        .sum();
+    let lack = there - velocity;
+    if lack.length() * scale.per_speed > FAST {
+        return Vec3::ZERO;
+    }
+    // Half full is the surface itself.
+    lack * -(-(2.0 * total).min(1.0) * dt / scale.borrow_time).exp_m1()
+}
+
+/// Momentum [N s] for the liquid of a cell.
+type Given = (u32, Vec3);
+
+/// Hands momentum to the liquid of each cell named; where there is none, the ground beneath takes it.
+fn give(cells: &Cells, liquid: &mut Particles, given: Vec<Vec<Given>>) {
+    if given.iter().all(Vec::is_empty) {
         return;
     }
     let mut change = vec![Vec3::ZERO; cells.grid.cells()];
-    for (cell, momentum) in given {
+    for (cell, momentum) in given.into_iter().flatten() {
         change[cell as usize] += momentum;
     }
     for (velocity, cell) in liquid.velocity.iter_mut().zip(&cells.of_liquid) {
@@ -151,35 +173,62 @@ impl Ground<'_> {
             ..
         } = gas;
         let phases = extra[PHASE].entries_mut::<u16>();
-        let mut given: Vec<(u32, Vec3)> = Vec::new();
-        for i in 0..before.len() {
-            let (mut from, mut to, mut time) = (before[i], position[i], dt);
-            for touch in 0.. {
-                let Some(met) = self.meet(from, to) else {
-                    position[i] = to;
-                    break;
-                };
-                let friction = self.friction[material[i] as usize];
-                let skims = match friction {
-                    Some(friction) if touch < MOST_SKIMS && !self.is_crowded(from) => {
-                        self.skim(met.point, velocity[i], friction)
+        let given: Vec<Vec<Given>> = position
+            .par_chunks_mut(CHUNK)
+            .zip(velocity.par_chunks_mut(CHUNK))
+            .zip(phases.par_chunks_mut(CHUNK))
+            .enumerate()
+            .map(|(chunk, ((position, velocity), phases))| {
+                let mut given = Vec::new();
+                for k in 0..position.len() {
+                    let i = chunk * CHUNK + k;
+                    let friction = self.friction[material[i] as usize];
+                    let moving = (&mut position[k], &mut velocity[k]);
+                    let stops = self.end_flight(before[i], moving, (friction, dt), |cell, loss| {
+                        given.push((cell, loss * mass[i]));
+                    });
+                    if stops {
+                        phases[k] = LIQUID;
                     }
-                    _ => None,
-                };
-                let Some(after) = skims else {
-                    position[i] = met.point;
-                    phases[i] = LIQUID;
-                    break;
-                };
-                if let Some(cell) = self.cells.at(cell_at(met.point, self.scale.inverse)) {
-                    given.push((cell as u32, (velocity[i] - after) * mass[i]));
                 }
-                velocity[i] = after;
-                time *= met.left;
-                (from, to) = (met.free, met.free + after * time);
-            }
-        }
+                given
+            })
+            .collect();
         give(self.cells, liquid, given);
+    }
+
+    /// Lets one grain, which flew from `from`, skim or stop; true where it stops. `lose` is told what it leaves in which cell
+    /// [m/s].
+    fn end_flight(
+        &self,
+        mut from: Vec3,
+        (position, velocity): (&mut Vec3, &mut Vec3),
+        (friction, mut time): (Option<f32>, f32),
+        mut lose: impl FnMut(u32, Vec3),
+    ) -> bool {
+        for touch in 0.. {
+            let Some(met) = self.meet(from, *position) else {
+                break;
+            };
+            let skims = match friction {
+                Some(friction) if touch < MOST_SKIMS && !self.is_crowded(from) => {
+                    self.skim(met.point, *velocity, friction)
+                }
+                _ => None,
+            };
+            let Some(after) = skims else {
+                *position = met.point;
+                return true;
+            };
+            if let Some(cell) = self.cells.at(cell_at(met.point, self.scale.inverse)) {
+                lose(cell as u32, *velocity - after);
+            }
+            *velocity = after;
+            time *= met.left;
+            from = met.free;
+            *position = met.free + after * time;
+        }
+        false
     }
 
     /// Follows a way in half cells until it is in the crowd.
