@@ -3,7 +3,8 @@
 //!
 //! Repaired: the velocity gradient takes differences (eq. 3 lacks −v_i); the prefactor of D is turned over (eq. 12), the
 //! sign of the friction force too (eqs. 5 and 11 together feed energy); the strain rate is of the gradient (eq. 14); the
-//! norm of the stress is limited, not its components (eq. 13 against eq. 4); the mass makes a lattice full (section 3.5).
+//! norm of the stress is limited, not its components (eq. 13 against eq. 4); the mass makes a lattice full (section 3.5). Gains
+//! are the prototype's, less where particles are more crowded than that.
 
 use super::boundary::Placed;
 use super::kernel::Kernel;
@@ -37,6 +38,8 @@ pub struct Prediction {
     pressure_gain: f32,
     /// Stress for a unit of strain rate, times the lightness (eq. 12).
     stress_gain: f32,
+    /// What a particle in a full lattice resists with [1/m²].
+    resistance: f32,
 }
 
 impl Prediction {
@@ -53,6 +56,7 @@ impl Prediction {
             dt,
             pressure_gain: 1.0 / (2.0 * dt * dt * squares),
             stress_gain: STRESS_SHARE * 3.0 / (2.0 * dt * squares),
+            resistance: squares,
         }
     }
 
@@ -188,7 +192,9 @@ impl Prediction {
     }
 
     fn correct_one(&self, grain: &mut Grain, shown: &mut Shown, density: f32, gradient: &Mat3A) {
-        let rest = 1.0 / grain.lightness;
+        // Crowded ones answer more than the prototype does, and would be thrown apart.
+        let crowded = grain.compliance / (grain.lightness * self.resistance);
+        let rest = 1.0 / (grain.lightness * crowded.max(1.0));
         let more = self.pressure_gain * rest * (density - 1.0).max(0.0);
         shown.set_pressure(shown.pressure() + more);
         let rate = Sym3::of(gradient).deviator();
