@@ -32,6 +32,12 @@ const TOLERANCE: Tolerance = Tolerance {
     max_iterations: 40,
 };
 
+/// The same for grains, whose solve takes the more iterations the larger a pile is.
+const ROUGH: Tolerance = Tolerance {
+    relative: 5e-2,
+    max_iterations: 16,
+};
+
 /// What is mended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Matter {
@@ -125,7 +131,7 @@ impl Repair {
             &mut preconditioner,
             &self.demand,
             &mut self.q,
-            TOLERANCE,
+            ROUGH,
             &mut self.scratch,
         )
     }
