@@ -3,7 +3,7 @@
 use super::{AFFINE, TURN};
 use barchan_base::parallel::CHUNK;
 use barchan_sim::state::Particles;
-use glam::{Mat3, Quat, Vec3, Vec4};
+use glam::{DQuat, DVec4, Mat3, Vec3, Vec4};
 use rayon::prelude::*;
 
 /// Turns all `particles` as the velocity about each does. In flight nothing changes that, so grains keep the spin they left with:
@@ -28,18 +28,21 @@ fn spin(slopes: &Mat3) -> Vec3 {
     Vec3::new(y.z - z.y, z.x - x.z, x.y - y.x) * 0.5
 }
 
-/// A turn followed by another, as an axis times its angle; a turn that is none stays as it is.
+/// A turn followed by another, as an axis times its angle; a turn that is none stays as it is. In double precision: a thousand
+/// small turns add up.
 fn turned(turn: Vec4, by: Vec3) -> Vec4 {
     if by == Vec3::ZERO || !by.is_finite() {
         return turn;
     }
-    let next = Quat::from_scaled_axis(by) * Quat::from_vec4(turn);
-    Vec4::from(next).try_normalize().unwrap_or(turn)
+    let next = DQuat::from_scaled_axis(by.as_dvec3()) * DQuat::from_vec4(turn.as_dvec4());
+    let next = DVec4::from(next).try_normalize();
+    next.map_or(turn, |next| next.as_vec4())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use glam::Quat;
 
     #[test]
     fn the_spin_of_a_rigid_turn_is_its_own() {
