@@ -285,6 +285,12 @@ fn a_grain_that_evaporates_keeps_its_momentum() {
     );
 }
 
+/// The same material, of grains of this shape.
+fn with_shape(text: &str, shape: &str) -> String {
+    let grain = format!("\ngrain = {{ shape = \"{shape}\" }}\n[[fill]]");
+    text.replacen("\n[[fill]]", &grain, 1)
+}
+
 /// Adds one grain of the first material.
 fn add_grain(lab: &mut Lab, position: Vec3, velocity: Vec3) -> u64 {
     let State {
@@ -366,8 +372,7 @@ fn skimming_keeps_momentum() {
 /// Composite grains turn with what they are in, keep their spin when they fly, and are in the state as in the other phases.
 #[test]
 fn composite_grains_tumble_in_flight_and_stay_as_they_are_when_solid() {
-    let shape = "grain = { shape = \"tetrahedron\" }\n";
-    let text = sand([0.12, 0.04, 0.06]).replacen("\n[[fill]]", &format!("\n{shape}[[fill]]"), 1)
+    let text = with_shape(&sand([0.12, 0.04, 0.06]), "tetrahedron")
         + &tank(0.12, 0.06)
         + "[[fill]]\nmaterial = \"m\"\nshape = { sphere = { radius = 0.004, at = [0.06, 0.5, 0.03] } }\nvelocity = [0, 1, 0]\n";
     let mut lab = Lab::new(scene(HYBRID, 30, &text));
@@ -498,7 +503,8 @@ fn what_is_disturbed_thaws_and_goes_where_it_must() {
 
 #[test]
 fn the_same_bytes_on_any_number_of_threads_and_after_a_resume() {
-    let text = bed(0.05) + &dipping_ball(0.6, 0.03);
+    let spray = "[[emit]]\nmaterial = \"m\"\nshape = { box = { size = [0.01, 0.04, 0.05], at = [0.01, 0.1, 0.03] } }\nvelocity = [3, -0.5, 0]\nrate = \"100 particles/s\"\nuntil = 0.8\n";
+    let text = with_shape(&bed(0.05), "popcorn") + &dipping_ball(0.6, 0.03) + spray;
     let all = |lab: &Lab| {
         let raw = lab.state.particles.raw();
         let particles = raw.iter().flat_map(|(_, bytes)| bytes.to_vec());
@@ -518,6 +524,7 @@ fn the_same_bytes_on_any_number_of_threads_and_after_a_resume() {
             }
             assert!(lab.measure("thawed").iter().sum::<f64>() > 0.0);
             assert!(lab.measure("froze").iter().sum::<f64>() > 0.0);
+            assert!(lab.measure("gas").iter().sum::<f64>() > 0.0);
             all(&lab)
         })
     };

@@ -256,11 +256,9 @@ impl Ground<'_> {
             .cells
             .at(cell)
             .map_or(Vec3::ZERO, |c| self.cells.velocity(c));
-        let (into, along) = {
-            let relative = velocity - ground;
-            let into = -relative.dot(normal);
-            (into, relative + normal * into)
-        };
+        let relative = velocity - ground;
+        let into = -relative.dot(normal);
+        let along = relative + normal * into;
         let speed = along.length();
         let kept = speed - friction * into.max(0.0);
         (kept * self.scale.per_speed > FAST).then(|| ground + along * (kept / speed))
@@ -269,8 +267,8 @@ impl Ground<'_> {
     /// Out of the crowd: away from where most of it is around a cell.
     fn normal(&self, cell: IVec3) -> Option<Vec3> {
         let toward = (0..27).map(|offset| {
-            let offset = IVec3::new(offset % 3, offset / 3 % 3, offset / 9) - 1;
-            offset.as_vec3() * self.fill(cell + offset)
+            let way = way_to(offset);
+            way.as_vec3() * self.fill(cell + way)
         });
         (-toward.sum::<Vec3>()).try_normalize()
     }
@@ -295,11 +293,14 @@ impl Ground<'_> {
         {
             return cells.count_around(cell, CROSS) >= CROWD;
         }
-        let solid = |offset: &usize| {
-            let o = *offset as i32;
-            frozen.contains(cell + IVec3::new(o % 3, o / 3 % 3, o / 9) - 1)
-        };
+        let solid = |offset: &usize| frozen.contains(cell + way_to(*offset));
         CROSS.iter().filter(|offset| solid(offset)).count() * usize::from(FULL)
             >= usize::from(CROWD)
     }
+}
+
+/// The way to one of the 27 cells around a cell, by the number of its offset.
+fn way_to(offset: usize) -> IVec3 {
+    let offset = offset as i32;
+    IVec3::new(offset % 3, offset / 3 % 3, offset / 9) - 1
 }

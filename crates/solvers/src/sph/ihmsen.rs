@@ -194,14 +194,14 @@ impl Prediction {
     fn correct_one(&self, grain: &mut Grain, shown: &mut Shown, density: f32, gradient: &Mat3A) {
         // Crowded ones answer more than the prototype does, and would be thrown apart.
         let crowded = grain.compliance / (grain.lightness * self.resistance);
-        let rest = 1.0 / (grain.lightness * crowded.max(1.0));
-        let more = self.pressure_gain * rest * (density - 1.0).max(0.0);
+        let share = 1.0 / (grain.lightness * crowded.max(1.0));
+        let more = self.pressure_gain * share * (density - 1.0).max(0.0);
         shown.set_pressure(shown.pressure() + more);
         let rate = Sym3::of(gradient).deviator();
         let most = yield_norm(grain.mu, grain.cohesion, shown.pressure());
         grain.stress = grain
             .stress
-            .plus(&rate.scaled(self.stress_gain * rest))
+            .plus(&rate.scaled(self.stress_gain * share))
             .within(most);
     }
 }

@@ -69,7 +69,7 @@ const LONGEST_FALL: f64 = 0.022;
 const LONGEST_WAY: f64 = 0.3;
 /// Part of the velocity that no gradient sees, taken out in a step.
 const FILTER: f32 = 0.3;
-/// What a surface lacks for being full, over |Σ V g| d, which is 0.15 / 0.2 at a flat one: so that the outermost row bears its own
+/// What particles at a surface lack for being full, over d |Σ V g|; a flat one lacks 0.15. With it the outermost row bears its own
 /// weight, and has strength.
 const BEYOND: f32 = 0.2;
 /// Flow slower than this part of what gravity gives across a spacing in a step does not turn the direction of friction.
