@@ -215,6 +215,16 @@ impl Lab {
         masses.iter().map(|mass| f64::from(*mass)).sum()
     }
 
+    /// Their centre of mass [m].
+    pub fn center_of_mass(&self) -> DVec3 {
+        let particles = &self.state.particles;
+        let each = particles.mass.iter().zip(&particles.position);
+        let sum: DVec3 = each
+            .map(|(mass, place)| f64::from(*mass) * place.as_dvec3())
+            .sum();
+        sum / self.mass()
+    }
+
     /// Kinetic energy of the particles [J].
     pub fn energy(&self) -> f64 {
         let particles = &self.state.particles;

@@ -6,7 +6,8 @@ use super::law::{Law, Pair, Touch};
 use super::lists::{CHUNK, split};
 use super::motion::{Ball, Make, Seen};
 use super::number::{LANES, Number, Vector, each, lanes};
-use super::store::{Load, Store, TOUCHING, groups_mut};
+use super::store::{Load, Motion, Store, TOUCHING, groups_mut};
+use super::work::{Finish, Moved, Shown};
 use barchan_sim::coupling::Impulses;
 use barchan_sim::solids::Solids;
 use glam::DVec3;
@@ -25,8 +26,10 @@ pub struct Scene<'a> {
     pub solids: &'a Solids,
     /// The grains.
     pub makes: &'a [Make],
-    /// Where they are and how they move at the end of the step.
+    /// How they move at the end of the step.
     pub seen: &'a [Seen],
+    /// Their centres of mass [m]; nothing where each is a ball, whose centre that is.
+    pub places: &'a [DVec3],
     /// Their balls.
     pub balls: &'a [Ball],
     /// The grain of each ball.
@@ -52,6 +55,8 @@ pub struct Touched {
 pub struct Share<'a> {
     /// Index of its first grain.
     pub first_grain: usize,
+    /// How its grains move.
+    pub motions: &'a mut [Motion],
     /// Loads on its grains.
     pub loads: &'a mut [Load],
     /// The other ball of each pair.
@@ -93,7 +98,11 @@ const BATCH: usize = 64;
 struct Side {
     /// Centres of mass [m].
     place: Vector<f64x4>,
-    /// Their velocities [m/s].
+    /// Radii of the balls [m].
+    radius: f64x4,
+    /// Centres of the balls [m].
+    center: Vector<f64x4>,
+    /// Velocities of the centres of mass [m/s].
     velocity: Vector<f64x4>,
     /// Angular velocities [rad/s].
     spin: Vector<f64x4>,
@@ -126,8 +135,14 @@ struct Push {
 }
 
 impl Scene<'_> {
-    /// Works out the loads on all grains, and moves the springs on.
-    pub fn load(&self, law: impl Law, store: &mut Store<'_>) -> Vec<Touched> {
+    /// Works out the loads on all grains, moves the springs on, and finishes each chunk's step while it is at hand; `shown`
+    /// is what others see of each chunk.
+    pub fn load(
+        &self,
+        law: impl Law,
+        store: &mut Store<'_>,
+        (finish, shown): (&Finish<'_>, Vec<Shown<'_>>),
+    ) -> Vec<(Touched, Moved)> {
         let read: Read<'_> = (store.first_ball.entries(), store.first_pair.entries());
         let wall_balls = store.wall_balls.entries::<u32>();
         let (bounds, pairs, walls) = bounds(read, wall_balls);
@@ -143,6 +158,7 @@ impl Scene<'_> {
             &walls
         };
         let loads = split(groups_mut::<Load>(store.loads), &bounds).into_iter();
+        let mut motions = split(groups_mut::<Motion>(store.motions), &bounds).into_iter();
         let mut partners = split(store.partners.entries_mut::<u32>(), &pairs).into_iter();
         let mut springs = split(groups_mut::<DVec3>(store.springs), &pairs).into_iter();
         let mut rolls = split(groups_mut::<DVec3>(store.rolls), rolls).into_iter();
@@ -152,6 +168,7 @@ impl Scene<'_> {
         let mut wall_normals = split(groups_mut::<DVec3>(store.wall_normals), &walls).into_iter();
         let share = |(chunk, loads)| Share {
             first_grain: bounds[chunk],
+            motions: motions.next().unwrap_or_default(),
             loads,
             partners: partners.next().unwrap_or_default(),
             springs: springs.next().unwrap_or_default(),
@@ -162,23 +179,27 @@ impl Scene<'_> {
             wall_rolls: wall_rolls.next().unwrap_or_default(),
             wall_normals: wall_normals.next().unwrap_or_default(),
         };
-        let mut shares: Vec<Share<'_>> = loads.enumerate().map(share).collect();
-        let mut active = self.active.iter();
-        shares.retain(|_| active.next().is_some_and(|active| *active));
+        let shares = loads.enumerate().map(share).zip(shown).zip(self.active);
+        let shares: Vec<(Share<'_>, Shown<'_>)> = shares
+            .filter_map(|(chunk, active)| active.then_some(chunk))
+            .collect();
         shares
             .into_par_iter()
-            .map(|share| self.load_chunk(law, read, share))
+            .map(|(mut share, shown)| {
+                let touched = self.load_chunk(law, read, &mut share);
+                (touched, finish.chunk(&mut share, shown))
+            })
             .collect()
     }
 
-    fn load_chunk(&self, law: impl Law, read: Read<'_>, mut share: Share<'_>) -> Touched {
+    fn load_chunk(&self, law: impl Law, read: Read<'_>, share: &mut Share<'_>) -> Touched {
         let mut touched = Touched {
             impulses: Impulses::new(self.solids),
             ..Touched::default()
         };
         share.loads.fill(Load::default());
-        self.press(law, read, &mut share, &mut touched);
-        self.lean(law, &mut share, &mut touched);
+        self.press(law, read, share, &mut touched);
+        self.lean(law, share, &mut touched);
         touched
     }
 
@@ -244,15 +265,32 @@ impl Scene<'_> {
         &self.pairs[one * self.materials + other]
     }
 
-    /// The first or the second grain of four contacts.
+    /// Centre of mass [m] of the grain that a ball is of.
+    #[inline]
+    pub fn place(&self, grain: usize, ball: usize) -> DVec3 {
+        match self.places {
+            [] => self.balls[ball].center,
+            places => places[grain],
+        }
+    }
+
+    /// The first or the second ball of four contacts, and its grain.
     #[inline(always)]
-    fn side(&self, owners: &[[u32; 2]; LANES], side: usize) -> Side {
-        let seen = each(|lane| &self.seen[owners[lane][side] as usize]);
-        let [x, y, z, inverse_mass] = lanes(each(|lane| &seen[lane].place));
+    fn side(&self, balls: [u32; LANES], owners: [u32; LANES]) -> Side {
+        let rows = |ball: u32| bytemuck::cast_ref(&self.balls[ball as usize]);
+        let [x, y, z, radius] = lanes(each(|lane| rows(balls[lane])));
+        let seen = each(|lane| &self.seen[owners[lane] as usize]);
         let [vx, vy, vz, wetness] = lanes(each(|lane| &seen[lane].velocity));
-        let [sx, sy, sz, _] = lanes(each(|lane| &seen[lane].spin));
+        let [sx, sy, sz, inverse_mass] = lanes(each(|lane| &seen[lane].spin));
+        let center = Vector([x, y, z]);
+        let place = match self.places {
+            [] => center,
+            places => together(each(|lane| places[owners[lane] as usize])),
+        };
         Side {
-            place: Vector([x, y, z]),
+            place,
+            radius,
+            center,
             velocity: Vector([vx, vy, vz]),
             spin: Vector([sx, sy, sz]),
             inverse_mass,
@@ -263,11 +301,9 @@ impl Scene<'_> {
     /// Brings four contacts together.
     #[inline(always)]
     fn see(&self, mets: &[Met; LANES], owners: &[[u32; 2]; LANES]) -> Four {
-        let rows = |ball: u32| bytemuck::cast_ref(&self.balls[ball as usize]);
-        let [ax, ay, az, radius_a] = lanes(each(|lane| rows(mets[lane].ball)));
-        let [bx, by, bz, radius_b] = lanes(each(|lane| rows(mets[lane].other)));
-        let (i, j) = (self.side(owners, 0), self.side(owners, 1));
-        let (a, b) = (Vector([ax, ay, az]), Vector([bx, by, bz]));
+        let i = self.side(each(|lane| mets[lane].ball), each(|lane| owners[lane][0]));
+        let j = self.side(each(|lane| mets[lane].other), each(|lane| owners[lane][1]));
+        let (a, b) = (i.center, j.center);
         let (one, half) = (f64x4::ONE, f64x4::HALF);
         let apart = a - b;
         let distance = apart.dot(apart).root();
@@ -278,8 +314,8 @@ impl Scene<'_> {
         });
         let aside = Vector([f64x4::ZERO, f64x4::new(aside), f64x4::ZERO]);
         let normal = aside.within((distance, f64x4::ZERO), apart * (one / distance));
-        let reach = radius_a + radius_b;
-        let middle = ((a - normal * radius_a) + (b + normal * radius_b)) * half;
+        let reach = i.radius + j.radius;
+        let middle = ((a - normal * i.radius) + (b + normal * j.radius)) * half;
         let levers = [middle - i.place, middle - j.place];
         let overlap = reach - distance;
         Four {
@@ -288,14 +324,14 @@ impl Scene<'_> {
                 overlap,
                 velocity: (i.velocity + i.spin.cross(levers[0]))
                     - (j.velocity + j.spin.cross(levers[1])),
-                radius: radius_a * radius_b / reach,
+                radius: i.radius * j.radius / reach,
                 mass: one / (i.inverse_mass + j.inverse_mass),
                 wetness: half * (i.wetness + j.wetness),
                 dt: f64x4::splat(self.dt),
             },
             levers,
             rolling: i.spin - j.spin,
-            depth: overlap / radius_a.at_most(radius_b),
+            depth: overlap / i.radius.at_most(j.radius),
         }
     }
 }
@@ -332,12 +368,17 @@ fn push(
 /// What four pairs remember; new ones nothing.
 #[inline(always)]
 fn recall(mets: &[Met; LANES], memory: &[DVec3]) -> Vector<f64x4> {
-    let old = each(|lane| match mets[lane].fresh {
+    together(each(|lane| match mets[lane].fresh {
         true => DVec3::ZERO,
         false => memory[mets[lane].entry as usize],
-    });
-    let axis = |part: fn(&DVec3) -> f64| f64x4::new(each(|lane| part(&old[lane])));
-    Vector([axis(|old| old.x), axis(|old| old.y), axis(|old| old.z)])
+    }))
+}
+
+/// A vector for each lane.
+#[inline(always)]
+fn together(vectors: [DVec3; LANES]) -> Vector<f64x4> {
+    let axis = |part: fn(&DVec3) -> f64| f64x4::new(each(|lane| part(&vectors[lane])));
+    Vector([axis(|v| v.x), axis(|v| v.y), axis(|v| v.z)])
 }
 
 /// The lanes of three numbers.

@@ -5,8 +5,7 @@
 //!
 //! 1. half a step of the forces of the step before, then a step of free flight and free turning;
 //! 2. where someone has come half the skin, the lists of near pairs are made anew, springs carried over;
-//! 3. the forces of all contacts, with grains and with solids;
-//! 4. half a step of these forces.
+//! 3. chunk by chunk, the forces of all contacts, with grains and with solids, and half a step of these forces.
 //!
 //! Equations and figures are in docs/dem.md.
 
@@ -33,7 +32,7 @@ use barchan_sim::state::State;
 use forces::{Scene, Touched};
 use law::{Alduan, HertzMindlin, Pair, damping};
 use store::{Marks, Store};
-use work::{Moved, Outside, Work};
+use work::{Moved, Outside, Shown, Work};
 
 const COLUMNS: &[ColumnSpec] = &[ORIENTATION, ColumnSpec::new("spin", "rad/s", Kind::Vec3)];
 
@@ -66,8 +65,11 @@ impl Dem {
         &self.scale
     }
 
-    fn load(&self, state: &mut State, dt: f64) -> Vec<Touched> {
+    /// The forces of all contacts, and the half step that they end the step with.
+    fn load(&self, outside: &Outside, state: &mut State, dt: f64) -> Vec<(Touched, Moved)> {
         let mut store = Store::open(&mut state.memory);
+        let finish = self.work.finish(outside, dt);
+        let after = (&finish, Shown::chunks(&mut state.particles));
         let scene = Scene {
             pairs: &self.pairs,
             materials: self.materials,
@@ -75,13 +77,14 @@ impl Dem {
             solids: &state.solids,
             makes: &self.work.makes,
             seen: &self.work.seen,
+            places: &self.work.places,
             balls: &self.work.balls,
             owners: &self.work.owners,
             active: &self.work.active,
             dt,
         };
         match self.settings.contact {
-            Contact::HertzMindlin(_) => scene.load(HertzMindlin, &mut store),
+            Contact::HertzMindlin(_) => scene.load(HertzMindlin, &mut store, after),
             Contact::Alduan {
                 stiffness,
                 damping,
@@ -93,7 +96,7 @@ impl Dem {
                     damping,
                     viscous_friction,
                 };
-                scene.load(law, &mut store)
+                scene.load(law, &mut store, after)
             }
         }
     }
@@ -125,8 +128,9 @@ impl Solver for Dem {
                 [&self.pairs, &self.walls].map(|all| all.iter().any(|pair| pair.rolling > 0.0));
             self.work.renew((model, rolls), state, speed * dt);
         }
-        let touched = self.load(state, dt);
-        let moved = self.work.finish(&outside, state, dt);
+        let (touched, moved): (Vec<_>, Vec<_>) = self.load(&outside, state, dt).into_iter().unzip();
+        self.work
+            .stop(&moved, Store::open(&mut state.memory).motions());
         let mut report = summary(state, &touched, moved);
         if state.clock.step == 0 {
             refuse_overlap(&report)?;

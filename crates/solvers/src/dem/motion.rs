@@ -22,6 +22,15 @@ impl Kind {
     pub fn is_ball(&self) -> bool {
         self.balls.len() == 1
     }
+
+    /// Angular velocity [rad/s] of a grain turned like this, from what its [`Motion`] keeps of its turning.
+    #[inline]
+    pub fn spin(&self, turn: DQuat, turning: DVec3) -> DVec3 {
+        if self.turns_alike {
+            return turning;
+        }
+        turn * (self.inverse_inertia * (turn.conjugate() * turning))
+    }
 }
 
 /// What does not change about a grain. Small: every step reads it twice, and a million of them come from memory.
@@ -39,32 +48,25 @@ pub struct Make {
     pub material: u16,
 }
 
-/// What contacts see of a grain, in rows of four numbers.
+/// What contacts see of a grain's motion, in rows of four numbers that fill a line of the processor's memory: neighbours are
+/// read in any order.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 pub struct Seen {
-    /// Centre of mass [m], and one over the mass [1/kg].
-    pub place: [f64; 4],
-    /// Its velocity [m/s], and how wet it is.
+    /// Velocity [m/s], and how wet it is.
     pub velocity: [f64; 4],
-    /// Angular velocity [rad/s], and nothing.
+    /// Angular velocity [rad/s], and one over the mass [1/kg].
     pub spin: [f64; 4],
 }
 
 impl Seen {
     /// Of a grain that moves like this.
     #[inline]
-    pub fn of(motion: &Motion, make: &Make) -> Self {
+    pub fn of(motion: &Motion, (make, kind): Grain<'_>) -> Self {
         Self {
-            place: row(motion.position, make.inverse_mass),
             velocity: row(motion.velocity, f64::from(make.wetness)),
-            spin: row(motion.spin, 0.0),
+            spin: row(motion.spin(kind), make.inverse_mass),
         }
-    }
-
-    /// Centre of mass [m].
-    #[inline]
-    pub fn position(&self) -> DVec3 {
-        DVec3::from_slice(&self.place)
     }
 
     /// Its velocity [m/s].
@@ -105,54 +107,43 @@ impl Motion {
     #[inline]
     pub fn advance(&mut self, grain: Grain<'_>, load: &Load, acceleration: DVec3, dt: f64) -> Seen {
         let (make, kind) = grain;
-        if !kind.turns_alike {
-            self.kick(grain, load, acceleration, 0.5 * dt);
-            self.drift(grain, dt);
-            let mut ahead = *self;
-            ahead.kick(grain, load, acceleration, 0.5 * dt);
-            return Seen::of(&ahead, make);
-        }
         let gained = (load.force * make.inverse_mass + acceleration) * (0.5 * dt);
         let turned = load.torque * (make.inverse_inertia * (0.5 * dt));
         self.velocity += gained;
-        self.spin += turned;
-        self.drift(grain, dt);
+        self.turning += turned;
+        self.drift(kind, dt);
         Seen {
-            place: row(self.position, make.inverse_mass),
             velocity: row(self.velocity + gained, f64::from(make.wetness)),
-            spin: row(self.spin + turned, 0.0),
+            spin: row(
+                kind.spin(self.turn(), self.turning + turned),
+                make.inverse_mass,
+            ),
         }
     }
 
     /// Half a step of force; `acceleration` [m/s²] is what does not come from contacts.
     #[inline]
-    pub fn kick(&mut self, (make, kind): Grain<'_>, load: &Load, acceleration: DVec3, half: f64) {
+    pub fn kick(&mut self, make: &Make, load: &Load, acceleration: DVec3, half: f64) {
         self.velocity += (load.force * make.inverse_mass + acceleration) * half;
-        if kind.turns_alike {
-            self.spin += load.torque * (make.inverse_inertia * half);
-        } else {
-            self.momentum += load.torque * half;
-            self.find_spin((make, kind));
-        }
+        self.turning += load.torque * (make.inverse_inertia * half);
     }
 
     /// A step without force.
     #[inline]
-    pub fn drift(&mut self, (make, kind): Grain<'_>, dt: f64) {
+    pub fn drift(&mut self, kind: &Kind, dt: f64) {
         self.position += self.velocity * dt;
         if kind.turns_alike {
-            let turn = turn_by(self.spin * dt) * self.turn();
+            let turn = turn_by(self.turning * dt) * self.turn();
             self.orientation = unit(turn).to_array();
         } else {
-            self.turn_freely(kind.inverse_inertia * make.inverse_inertia, dt);
-            self.find_spin((make, kind));
+            self.turn_freely(kind.inverse_inertia, dt);
         }
     }
 
     /// Turns about z, y, x, y, z in a row; each leaves the angular momentum in the world where it is.
     fn turn_freely(&mut self, inverse_inertia: DVec3, dt: f64) {
         let mut turn = self.turn();
-        let mut momentum = turn.conjugate() * self.momentum;
+        let mut momentum = turn.conjugate() * self.turning;
         let parts = [
             (DVec3::Z, 0.5),
             (DVec3::Y, 0.5),
@@ -169,20 +160,16 @@ impl Motion {
         self.orientation = turn.normalize().to_array();
     }
 
-    /// Angular velocity from angular momentum.
-    pub fn find_spin(&mut self, (make, kind): Grain<'_>) {
-        let turn = self.turn();
-        let inverse_inertia = kind.inverse_inertia * make.inverse_inertia;
-        self.spin = turn * (inverse_inertia * (turn.conjugate() * self.momentum));
+    /// Angular velocity [rad/s].
+    #[inline]
+    pub fn spin(&self, kind: &Kind) -> DVec3 {
+        kind.spin(self.turn(), self.turning)
     }
 
     /// Kinetic energy [J].
     #[inline]
     pub fn energy(&self, (make, kind): Grain<'_>) -> f64 {
-        let turning = match kind.turns_alike {
-            true => self.spin.length_squared() / make.inverse_inertia,
-            false => self.spin.dot(self.momentum),
-        };
+        let turning = self.spin(kind).dot(self.turning) / make.inverse_inertia;
         0.5 * (self.velocity.length_squared() / make.inverse_mass + turning)
     }
 
@@ -192,7 +179,8 @@ impl Motion {
         if kind.is_ball() {
             return self.velocity.length_squared();
         }
-        2.0 * (self.velocity.length_squared() + self.spin.length_squared() * make.radius.powi(2))
+        let spin = self.spin(kind).length_squared();
+        2.0 * (self.velocity.length_squared() + spin * make.radius.powi(2))
     }
 
     /// Places the grain's balls.
@@ -243,7 +231,7 @@ mod tests {
     /// Angular momentum from angular velocity, of a grain whose first moment of inertia is 1.
     fn angular_momentum(motion: &Motion, kind: &Kind) -> DVec3 {
         let turn = motion.turn();
-        turn * ((turn.conjugate() * motion.spin) / kind.inverse_inertia)
+        turn * ((turn.conjugate() * motion.spin(kind)) / kind.inverse_inertia)
     }
 
     #[test]
@@ -264,14 +252,13 @@ mod tests {
         // Near the middle axis, where it tumbles.
         let mut motion = Motion {
             orientation: DQuat::from_euler(glam::EulerRot::XYZ, 0.3, 1.0, -0.4).to_array(),
-            momentum: DVec3::new(0.01, 3.0, 0.02),
+            turning: DVec3::new(0.01, 3.0, 0.02),
             ..Motion::default()
         };
-        motion.find_spin(grain);
         let (momentum, energy) = (angular_momentum(&motion, &kind), motion.energy(grain));
         let (mut worst_momentum, mut worst_energy) = (0.0f64, 0.0f64);
         for _ in 0..1_000_000 {
-            motion.drift(grain, 1e-3);
+            motion.drift(&kind, 1e-3);
             let off = angular_momentum(&motion, &kind) - momentum;
             worst_momentum = worst_momentum.max(off.length() / momentum.length());
             worst_energy = worst_energy.max((motion.energy(grain) / energy - 1.0).abs());

@@ -50,7 +50,7 @@ impl Motion {
         // A ball may turn about its contact for ever; one that rolls moves.
         let turning = match kind.is_ball() {
             true => 0.0,
-            false => self.spin.length_squared() * make.radius * make.radius,
+            false => self.spin(kind).length_squared() * make.radius * make.radius,
         };
         let limit = SLEEP * SLEEP * 2.0 * make.radius * rest.gravity;
         if self.velocity.length_squared() + turning >= limit {
@@ -59,7 +59,7 @@ impl Motion {
         }
         self.quiet += dt;
         if self.quiet >= AFTER && left.length_squared() < (0.5 * WAKE * rest.gravity).powi(2) {
-            (self.velocity, self.spin, self.momentum) = (DVec3::ZERO, DVec3::ZERO, DVec3::ZERO);
+            (self.velocity, self.turning) = (DVec3::ZERO, DVec3::ZERO);
         } else if self.quiet >= AFTER {
             self.quiet = 0.0;
         }

@@ -32,12 +32,11 @@ pub struct Motion {
     pub position: DVec3,
     /// Its velocity [m/s].
     pub velocity: DVec3,
-    /// Angular velocity [rad/s].
-    pub spin: DVec3,
+    /// Angular momentum over the moment of inertia about the first principal axis [rad/s]: of a grain whose principal
+    /// moments are alike, its spin.
+    pub turning: DVec3,
     /// From its principal axes to the world's.
     pub orientation: [f64; 4],
-    /// Angular momentum [kg m²/s]; kept up only where the principal axes differ.
-    pub momentum: DVec3,
     /// How long it has been quiet [s]; negative while it waits at an emitter's mouth.
     pub quiet: f64,
 }
@@ -196,6 +195,11 @@ impl<'a> Store<'a> {
         std::mem::swap(self.wall_normals, other.wall_normals);
         std::mem::swap(self.rolls, other.rolls);
         std::mem::swap(self.wall_rolls, other.wall_rolls);
+    }
+
+    /// How grains move.
+    pub fn motions(&self) -> &[Motion] {
+        groups(self.motions)
     }
 
     /// The marks.

@@ -142,7 +142,7 @@ impl Scene<'_> {
         let grain = self.owners[ball] as usize;
         let (seen, make) = (&self.seen[grain], &self.makes[grain]);
         let point = a.center - normal * (distance + 0.5 * overlap);
-        let lever = point - seen.position();
+        let lever = point - self.place(grain, ball);
         let place = point.as_vec3();
         let mut velocity = seen.velocity() + seen.spin().cross(lever);
         let mut yielding = 0.0;

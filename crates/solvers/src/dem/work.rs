@@ -1,5 +1,6 @@
 //! The scratch of a step: what each grain is made of, its balls, and the loops over grains.
 
+use super::forces::Share;
 use super::lists::{CHUNK, Lists, NEW, Nearby, Past, Search, curve, split};
 use super::motion::{Ball, Grain, Kind, Make, Seen};
 use super::sleep::{Rest, Watch};
@@ -31,6 +32,8 @@ pub struct Work {
     pub makes: Vec<Make>,
     /// What contacts see of each grain: its velocity is that of the end of the step, as the last forces foresee it.
     pub seen: Vec<Seen>,
+    /// Centres of mass [m]; nothing where every grain is a ball.
+    pub places: Vec<DVec3>,
     /// First ball of each grain, and the end.
     pub first_ball: Vec<u32>,
     /// The balls.
@@ -45,7 +48,7 @@ pub struct Work {
     old: Vec<Column>,
     watch: Watch,
     /// Where grains stood in the lists, when some came or went since.
-    places: Option<Vec<u32>>,
+    stood: Option<Vec<u32>>,
     ready: bool,
 }
 
@@ -60,6 +63,8 @@ pub struct Moved {
     pub awake: u32,
     /// Those that are lost.
     pub lost: Vec<usize>,
+    /// Those that fell asleep.
+    pub slept: Vec<usize>,
 }
 
 impl Work {
@@ -81,7 +86,7 @@ impl Work {
                 wait: state.clock.step > 0,
             };
             births.move_in(&places, &mut store);
-            self.places = Some(places);
+            self.stood = Some(places);
         }
         if changed || !self.ready {
             self.furnish(model, particles);
@@ -138,24 +143,33 @@ impl Work {
         let (first_ball, active) = (&self.first_ball, &self.active);
         let loads = groups::<Load>(store.loads);
         let balls = split(&mut self.balls, &ball_bounds(first_ball));
+        let mut places = self.places.chunks_mut(CHUNK);
+        let places: Vec<&mut [DVec3]> = active
+            .iter()
+            .map(|_| places.next().unwrap_or_default())
+            .collect();
         let speeds: Vec<f64> = groups_mut::<Motion>(store.motions)
             .par_chunks_mut(CHUNK)
             .zip(self.seen.par_chunks_mut(CHUNK))
-            .zip(balls)
+            .zip(balls.into_par_iter().zip(places))
             .enumerate()
             .filter(|(chunk, _)| active[*chunk])
-            .map(|(chunk, ((motions, seen), balls))| {
+            .map(|(chunk, ((motions, seen), (balls, places)))| {
                 let mut fastest = 0.0f64;
                 let start = first_ball[chunk * CHUNK] as usize;
-                for (i, (motion, seen)) in (chunk * CHUNK..).zip(motions.iter_mut().zip(seen)) {
+                for (k, (motion, seen)) in motions.iter_mut().zip(seen).enumerate() {
                     if motion.is_still() {
                         continue;
                     }
+                    let i = chunk * CHUNK + k;
                     let grain = grain(makes, kinds, i);
                     let pull = outside.acceleration(grain.0, motion.velocity);
                     *seen = motion.advance(grain, &loads[i], pull, dt);
                     let own = first_ball[i] as usize - start..first_ball[i + 1] as usize - start;
                     motion.place(grain, &mut balls[own]);
+                    if let Some(place) = places.get_mut(k) {
+                        *place = motion.position;
+                    }
                     fastest = fastest.max(motion.reach_square(grain));
                 }
                 fastest.sqrt()
@@ -175,7 +189,7 @@ impl Work {
             ..
         } = state;
         let mut store = Store::open(memory);
-        let mut places = match self.places.take() {
+        let mut places = match self.stood.take() {
             Some(places) => places,
             None => (0..self.makes.len() as u32).collect(),
         };
@@ -250,66 +264,110 @@ impl Work {
 
     /// Places the balls, and lets contacts see the grains as they are.
     fn place_balls(&mut self, motions: &[Motion]) {
-        let seen = motions.iter().zip(&self.makes);
-        self.seen = seen.map(|(motion, make)| Seen::of(motion, make)).collect();
+        let grains = (0..motions.len()).map(|i| grain(&self.makes, &self.kinds, i));
+        let seen = motions.iter().zip(grains);
+        self.seen = seen
+            .map(|(motion, grain)| Seen::of(motion, grain))
+            .collect();
+        self.places.clear();
+        if !self.kinds.iter().all(Kind::is_ball) {
+            self.places
+                .extend(motions.iter().map(|motion| motion.position));
+        }
         for (i, motion) in motions.iter().enumerate() {
             let own = self.first_ball[i] as usize..self.first_ball[i + 1] as usize;
             motion.place(grain(&self.makes, &self.kinds, i), &mut self.balls[own]);
         }
     }
 
-    /// Half a step of the new forces, and what others see of the grains.
-    pub fn finish(&mut self, outside: &Outside, state: &mut State, dt: f64) -> Vec<Moved> {
-        let store = Store::open(&mut state.memory);
-        let particles = &mut state.particles;
-        let loads = groups::<Load>(store.loads);
-        let (makes, kinds, active) = (&self.makes, &self.kinds, &self.active);
+    /// How a step's last half is done.
+    pub fn finish<'a>(&'a self, outside: &'a Outside, dt: f64) -> Finish<'a> {
+        Finish {
+            outside,
+            makes: &self.makes,
+            kinds: &self.kinds,
+            dt,
+        }
+    }
+
+    /// Lets contacts see those stopped that fell asleep: nobody tells of them again until they wake.
+    pub fn stop(&mut self, moved: &[Moved], motions: &[Motion]) {
+        for &i in moved.iter().flat_map(|part| &part.slept) {
+            self.seen[i] = Seen::of(&motions[i], grain(&self.makes, &self.kinds, i));
+        }
+    }
+}
+
+/// What others see of a chunk of grains: their columns among the particles'.
+pub struct Shown<'a> {
+    positions: &'a mut [Vec3],
+    velocities: &'a mut [Vec3],
+    turns: &'a mut [Vec4],
+    spins: &'a mut [Vec3],
+}
+
+impl<'a> Shown<'a> {
+    /// Of all chunks.
+    pub fn chunks(particles: &'a mut Particles) -> Vec<Self> {
         let [turns, spins] = particles.extra.as_mut_slice() else {
             unreachable!("the solver's columns are two")
         };
-        let seen = (particles.position.par_chunks_mut(CHUNK))
-            .zip(particles.velocity.par_chunks_mut(CHUNK))
-            .zip(turns.entries_mut::<Vec4>().par_chunks_mut(CHUNK))
-            .zip(spins.entries_mut::<Vec3>().par_chunks_mut(CHUNK))
-            .zip(self.seen.par_chunks_mut(CHUNK));
-        groups_mut::<Motion>(store.motions)
-            .par_chunks_mut(CHUNK)
-            .zip(seen)
-            .enumerate()
-            .filter(|(chunk, _)| active[*chunk])
-            .map(
-                |(chunk, (motions, ((((positions, velocities), turns), spins), seen)))| {
-                    let mut moved = Moved::default();
-                    for (k, motion) in motions.iter_mut().enumerate() {
-                        let i = chunk * CHUNK + k;
-                        if motion.waits() {
-                            continue;
-                        }
-                        let grain = grain(makes, kinds, i);
-                        let pull = outside.acceleration(grain.0, motion.velocity);
-                        let slept = motion.is_still();
-                        if !slept {
-                            motion.kick(grain, &loads[i], pull, 0.5 * dt);
-                        }
-                        motion.rest(outside.rest, grain, &loads[i], (pull, dt));
-                        if slept && motion.is_still() {
-                            moved.count(i, motion, grain);
-                            continue;
-                        }
-                        if motion.is_still() {
-                            // Nobody tells the others again until it wakes.
-                            seen[k] = Seen::of(motion, grain.0);
-                        }
-                        positions[k] = motion.position.as_vec3();
-                        velocities[k] = motion.velocity.as_vec3();
-                        turns[k] = Vec4::from_array(motion.orientation.map(|part| part as f32));
-                        spins[k] = motion.spin.as_vec3();
-                        moved.count(i, motion, grain);
-                    }
-                    moved
-                },
-            )
-            .collect()
+        let positions = particles.position.chunks_mut(CHUNK);
+        let velocities = particles.velocity.chunks_mut(CHUNK);
+        let turns = turns.entries_mut::<Vec4>().chunks_mut(CHUNK);
+        let spins = spins.entries_mut::<Vec3>().chunks_mut(CHUNK);
+        let all = positions.zip(velocities).zip(turns.zip(spins));
+        all.map(|((positions, velocities), (turns, spins))| Self {
+            positions,
+            velocities,
+            turns,
+            spins,
+        })
+        .collect()
+    }
+
+    fn show(&mut self, k: usize, motion: &Motion, kind: &Kind) {
+        self.positions[k] = motion.position.as_vec3();
+        self.velocities[k] = motion.velocity.as_vec3();
+        self.turns[k] = Vec4::from_array(motion.orientation.map(|part| part as f32));
+        self.spins[k] = motion.spin(kind).as_vec3();
+    }
+}
+
+/// The last half of a step, chunk by chunk.
+pub struct Finish<'a> {
+    outside: &'a Outside,
+    makes: &'a [Make],
+    kinds: &'a [Kind],
+    dt: f64,
+}
+
+impl Finish<'_> {
+    /// Half a step of a chunk's new loads; then its grains fall asleep or wake, and are shown.
+    pub fn chunk(&self, share: &mut Share<'_>, mut shown: Shown<'_>) -> Moved {
+        let mut moved = Moved::default();
+        for (k, (motion, load)) in share.motions.iter_mut().zip(&*share.loads).enumerate() {
+            if motion.waits() {
+                continue;
+            }
+            let i = share.first_grain + k;
+            let grain = grain(self.makes, self.kinds, i);
+            let pull = self.outside.acceleration(grain.0, motion.velocity);
+            let slept = motion.is_still();
+            if !slept {
+                motion.kick(grain.0, load, pull, 0.5 * self.dt);
+            }
+            motion.rest(self.outside.rest, grain, load, (pull, self.dt));
+            moved.count(i, motion, grain);
+            if slept && motion.is_still() {
+                continue;
+            }
+            if motion.is_still() {
+                moved.slept.push(i);
+            }
+            shown.show(k, motion, grain.1);
+        }
+        moved
     }
 }
 
