@@ -14,7 +14,7 @@ pub(super) const LEAST_OPEN: f32 = 0.05;
 /// Cells with less space are solid.
 const LEAST_SPACE: f32 = 0.01;
 /// Room is taken as at least this, so that a particle in a cranny does not weigh tons.
-const LEAST_ROOM: f32 = 0.15;
+const LEAST_ROOM: f32 = 0.1;
 /// Cosine of the steepest slope of a floor: what lies on steeper walls slides off whatever they are.
 const STEEPEST_FLOOR: f32 = 0.3;
 /// A block is sampled with a rim of one cell: the room about a face reaches that far.
@@ -138,7 +138,8 @@ impl Boundary {
         }
     }
 
-    fn space(&self, cell: usize) -> f32 {
+    /// The part of a cell that is not solid.
+    pub fn space(&self, cell: usize) -> f32 {
         self.near_of(cell)
             .map_or(1.0, |near| near.space[cell % CELLS])
     }
@@ -369,7 +370,7 @@ fn passage(
     let mut below = place;
     below[axis] -= 1;
     let open = open_face(distances, axis, place);
-    if open < LEAST_OPEN || open < 1.0 && (is_solid(place) || is_solid(below)) {
+    if open < LEAST_OPEN || is_solid(place) || is_solid(below) {
         return 0.0;
     }
     open

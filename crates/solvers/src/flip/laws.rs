@@ -30,6 +30,7 @@ pub(super) fn block_setup(
     let view = View::gather(field, boundary, block);
     let setup = Setup {
         field,
+        boundary,
         step,
         block,
         view: &view,
@@ -128,6 +129,7 @@ fn close_idle_faces(
 
 struct Setup<'a> {
     field: &'a Field,
+    boundary: &'a Boundary,
     step: &'a StepInfo,
     block: usize,
     view: &'a View,
@@ -198,7 +200,7 @@ impl Setup<'_> {
         })
     }
 
-    /// How fast the cell may close [m/s]: not at all at the surface or where it is full.
+    /// How fast the cell may close [m/s]: not at all at the surface or where it is full, and no more than it has space.
     fn gap(&self, local: usize) -> f32 {
         let at = Halo::<1>::inner(local);
         let faces_air = STRIDE
@@ -209,7 +211,8 @@ impl Setup<'_> {
         if faces_air || fill >= CLOSING_FILL {
             return 0.0;
         }
-        (CLOSING_FILL - fill) / fill.max(0.1) * field.dx / self.step.dt
+        let space = self.boundary.space(self.block * CELLS + local);
+        (CLOSING_FILL - fill) / fill.max(0.1) * space * field.dx / self.step.dt
     }
 
     /// Turns the strain rate so that the plane of shearing is one that Mohr and Coulomb's law lets slide: by half the

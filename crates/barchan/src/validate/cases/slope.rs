@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const LENGTH: f64 = 0.4;
 
 /// How fast the box is tilted [deg/s].
-const TILT_RATE: f64 = 5.0;
+const TILT_RATE: f64 = 2.0;
 /// The box that lies askew is turned this much [deg].
 const ASKEW: f64 = 20.0;
 /// It begins this much [deg] below the angle,
@@ -21,8 +21,10 @@ const TILT_BELOW: f64 = 5.0;
 const TILT_ABOVE: f64 = 10.0;
 /// Time to settle before the tilt [s].
 const SETTLE: f64 = 0.4;
-/// Speed of the upper layer that counts as flow, over √(g d).
-const FLOWS: f64 = 0.03;
+/// The part of a layer that is looked at, from the top.
+const UPPER: f64 = 0.4;
+/// Speed of it that counts as flow, over the one at which it would keep the surface as steep as it is while the box turns.
+const FLOWS: f64 = 0.25;
 /// How long [s] it must flow.
 const FLOWS_ON: f64 = 0.1;
 
@@ -57,6 +59,8 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
         .fill(&turned(&block([0.0; 3], size), askew));
     let mut lab = Lab::new(trial, &text)?;
     let upper = upper_middle(&lab, size, askew);
+    // What the turn lifts of the upper half must pass the middle.
+    let keeping = TILT_RATE.to_radians() * LENGTH * LENGTH / (8.0 * UPPER * size[1]);
     let mut found = f64::NAN;
     let mut flowing = None;
     let mut points = Vec::new();
@@ -70,7 +74,7 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
         }
         lab.frame()?;
         let turning = f64::from(turns_box && lab.time() > SETTLE) * TILT_RATE.to_radians();
-        let speed = speed_in_box(&lab, &upper, turning) / (G * d).sqrt();
+        let speed = speed_in_box(&lab, &upper, turning) / keeping;
         points.push([angle, speed]);
         // A jolt is no flow: it must go on.
         let flows = lab.time() > SETTLE && speed > FLOWS;
@@ -91,7 +95,7 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
             Check::Within(2.0),
         )],
         curves: vec![Curve {
-            plot: "speed [√(g d)] of the upper layer over the tilt [°]",
+            plot: "speed of the upper layer, over the one that keeps its slope, by tilt [°]",
             name: format!("{}° {} {}", setting.angle, setting.form, trial.method.name),
             points,
             is_reference: false,
@@ -99,11 +103,11 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
     })
 }
 
-/// The upper 40 % in the middle of a layer of this size [m] that lies `askew` [deg].
+/// The upper part in the middle of a layer of this size [m] that lies `askew` [deg].
 fn upper_middle(lab: &Lab, [length, depth, _]: [f64; 3], askew: f64) -> BTreeMap<u64, Vec3> {
     lab.places(|place| {
         let place = DQuat::from_rotation_z(askew.to_radians()) * place.as_dvec3();
-        place.y > 0.6 * depth && (0.3..0.7).contains(&(place.x / length))
+        place.y > (1.0 - UPPER) * depth && (0.3..0.7).contains(&(place.x / length))
     })
 }
 
