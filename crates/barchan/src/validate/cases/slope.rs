@@ -59,8 +59,7 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
         .fill(&turned(&block([0.0; 3], size), askew));
     let mut lab = Lab::new(trial, &text)?;
     let upper = upper_middle(&lab, size, askew);
-    // What the turn lifts of the upper half must pass the middle.
-    let keeping = TILT_RATE.to_radians() * LENGTH * LENGTH / (8.0 * UPPER * size[1]);
+    let keeping = keeping(size);
     let mut found = f64::NAN;
     let mut flowing = None;
     let mut points = Vec::new();
@@ -101,6 +100,12 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
             is_reference: false,
         }],
     })
+}
+
+/// Speed [m/s] at which the upper part of a layer keeps its surface as steep as it is: what the turn lifts of the upper half must
+/// pass the middle.
+fn keeping([length, depth, _]: [f64; 3]) -> f64 {
+    TILT_RATE.to_radians() * length * length / (8.0 * UPPER * depth)
 }
 
 /// The upper part in the middle of a layer of this size [m] that lies `askew` [deg].
