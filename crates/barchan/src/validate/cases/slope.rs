@@ -59,7 +59,6 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
         .fill(&turned(&block([0.0; 3], size), askew));
     let mut lab = Lab::new(trial, &text)?;
     let upper = upper_middle(&lab, size, askew);
-    let keeping = keeping(size);
     let mut found = f64::NAN;
     let mut flowing = None;
     let mut points = Vec::new();
@@ -73,7 +72,7 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
         }
         lab.frame()?;
         let turning = f64::from(turns_box && lab.time() > SETTLE) * TILT_RATE.to_radians();
-        let speed = speed_in_box(&lab, &upper, turning) / keeping;
+        let speed = speed_in_box(&lab, &upper, turning) / keeping(size);
         points.push([angle, speed]);
         // A jolt is no flow: it must go on.
         let flows = lab.time() > SETTLE && speed > FLOWS;
