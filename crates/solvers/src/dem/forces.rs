@@ -2,12 +2,12 @@
 //! chunks is looked at from both sides, and both find opposite forces to the bit. So no thread waits for another, and
 //! none decides a sum's order.
 
+use super::finish::{Finish, Moved, Shown};
 use super::law::{Law, Pair, Touch};
 use super::lists::{CHUNK, split};
 use super::motion::{Ball, Make, Seen};
 use super::number::{LANES, Number, Vector, each, lanes};
 use super::store::{Load, Motion, Store, TOUCHING, groups_mut};
-use super::work::{Finish, Moved, Shown};
 use barchan_sim::coupling::Impulses;
 use barchan_sim::solids::Solids;
 use glam::DVec3;

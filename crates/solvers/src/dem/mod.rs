@@ -9,6 +9,7 @@
 //!
 //! Equations and figures are in docs/dem.md.
 
+mod finish;
 mod forces;
 mod law;
 mod lists;
@@ -29,10 +30,11 @@ use barchan_sim::model::{Material, Model};
 use barchan_sim::scene::{Contact, DemSettings};
 use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
 use barchan_sim::state::State;
+use finish::{Moved, Shown};
 use forces::{Scene, Touched};
 use law::{Alduan, HertzMindlin, Pair, damping};
 use store::{Marks, Store};
-use work::{Moved, Outside, Shown, Work};
+use work::{Outside, Work};
 
 const COLUMNS: &[ColumnSpec] = &[ORIENTATION, ColumnSpec::new("spin", "rad/s", Kind::Vec3)];
 

@@ -1,6 +1,6 @@
 //! The scratch of a step: what each grain is made of, its balls, and the loops over grains.
 
-use super::forces::Share;
+use super::finish::{Finish, Moved};
 use super::lists::{CHUNK, Lists, NEW, Nearby, Past, Search, curve, split};
 use super::motion::{Ball, Grain, Kind, Make, Seen};
 use super::sleep::{Rest, Watch};
@@ -13,8 +13,6 @@ use barchan_sim::state::{Particles, State};
 use glam::{DVec3, DVec4, Vec3, Vec4};
 use rayon::prelude::*;
 
-/// Grains further out than this [m] are lost.
-const WORLD: f64 = 1e5;
 /// Lists should last this many steps; the skin is chosen for it, between two parts of the smallest ball's diameter.
 const STEPS_A_LIST: f64 = 60.0;
 const SKIN: (f64, f64) = (0.04, 0.3);
@@ -52,21 +50,6 @@ pub struct Work {
     ready: bool,
 }
 
-/// What happened to a chunk of grains.
-#[derive(Clone, Debug, Default)]
-pub struct Moved {
-    /// Their kinetic energy [J].
-    pub kinetic_energy: f64,
-    /// The square of the fastest one's speed [m²/s²].
-    pub max_square: f64,
-    /// Those that are awake.
-    pub awake: u32,
-    /// Those that are lost.
-    pub lost: Vec<usize>,
-    /// Those that fell asleep.
-    pub slept: Vec<usize>,
-}
-
 impl Work {
     /// Takes in what came or went since the last step; true where lists must be made anew for it.
     ///
@@ -80,13 +63,13 @@ impl Work {
         let particles = &state.particles;
         let changed = store.ids.entries::<u64>() != particles.id;
         if changed {
-            let places = places(store.ids.entries(), &particles.id);
+            let stood = places(store.ids.entries(), &particles.id);
             let births = Births {
                 particles,
                 wait: state.clock.step > 0,
             };
-            births.move_in(&places, &mut store);
-            self.stood = Some(places);
+            births.move_in(&stood, &mut store);
+            self.stood = Some(stood);
         }
         if changed || !self.ready {
             self.furnish(model, particles);
@@ -189,8 +172,8 @@ impl Work {
             ..
         } = state;
         let mut store = Store::open(memory);
-        let mut places = match self.stood.take() {
-            Some(places) => places,
+        let mut stood = match self.stood.take() {
+            Some(stood) => stood,
             None => (0..self.makes.len() as u32).collect(),
         };
         let frame = f64::from(clock.frame) + 1.0;
@@ -198,7 +181,7 @@ impl Work {
             store.marks().sorted_frame = frame;
             let order = curve(groups(store.motions), f64::from(model.spacing));
             sort(particles, &mut store, &order);
-            places = ordered(&places, &order);
+            stood = ordered(&stood, &order);
             let seen = ordered(&self.seen, &order);
             self.furnish(model, particles);
             self.place_balls(groups(store.motions));
@@ -233,7 +216,7 @@ impl Work {
             nearby: &self.nearby,
             rolls,
         };
-        search.list(&Past::of(&old, &places), &mut self.lists, &mut store);
+        search.list(&Past::of(&old, &stood), &mut self.lists, &mut store);
         *store.motions = motions;
         self.watch.learn(&store, &self.owners);
         self.active = vec![true; self.makes.len().div_ceil(CHUNK)];
@@ -298,99 +281,13 @@ impl Work {
     }
 }
 
-/// What others see of a chunk of grains: their columns among the particles'.
-pub struct Shown<'a> {
-    positions: &'a mut [Vec3],
-    velocities: &'a mut [Vec3],
-    turns: &'a mut [Vec4],
-    spins: &'a mut [Vec3],
-}
-
-impl<'a> Shown<'a> {
-    /// Of all chunks.
-    pub fn chunks(particles: &'a mut Particles) -> Vec<Self> {
-        let [turns, spins] = particles.extra.as_mut_slice() else {
-            unreachable!("the solver's columns are two")
-        };
-        let positions = particles.position.chunks_mut(CHUNK);
-        let velocities = particles.velocity.chunks_mut(CHUNK);
-        let turns = turns.entries_mut::<Vec4>().chunks_mut(CHUNK);
-        let spins = spins.entries_mut::<Vec3>().chunks_mut(CHUNK);
-        let all = positions.zip(velocities).zip(turns.zip(spins));
-        all.map(|((positions, velocities), (turns, spins))| Self {
-            positions,
-            velocities,
-            turns,
-            spins,
-        })
-        .collect()
-    }
-
-    fn show(&mut self, k: usize, motion: &Motion, kind: &Kind) {
-        self.positions[k] = motion.position.as_vec3();
-        self.velocities[k] = motion.velocity.as_vec3();
-        self.turns[k] = Vec4::from_array(motion.orientation.map(|part| part as f32));
-        self.spins[k] = motion.spin(kind).as_vec3();
-    }
-}
-
-/// The last half of a step, chunk by chunk.
-pub struct Finish<'a> {
-    outside: &'a Outside,
-    makes: &'a [Make],
-    kinds: &'a [Kind],
-    dt: f64,
-}
-
-impl Finish<'_> {
-    /// Half a step of a chunk's new loads; then its grains fall asleep or wake, and are shown.
-    pub fn chunk(&self, share: &mut Share<'_>, mut shown: Shown<'_>) -> Moved {
-        let mut moved = Moved::default();
-        for (k, (motion, load)) in share.motions.iter_mut().zip(&*share.loads).enumerate() {
-            if motion.waits() {
-                continue;
-            }
-            let i = share.first_grain + k;
-            let grain = grain(self.makes, self.kinds, i);
-            let pull = self.outside.acceleration(grain.0, motion.velocity);
-            let slept = motion.is_still();
-            if !slept {
-                motion.kick(grain.0, load, pull, 0.5 * self.dt);
-            }
-            motion.rest(self.outside.rest, grain, load, (pull, self.dt));
-            moved.count(i, motion, grain);
-            if slept && motion.is_still() {
-                continue;
-            }
-            if motion.is_still() {
-                moved.slept.push(i);
-            }
-            shown.show(k, motion, grain.1);
-        }
-        moved
-    }
-}
-
-impl Moved {
-    fn count(&mut self, i: usize, motion: &Motion, grain: Grain<'_>) {
-        let energy = motion.energy(grain);
-        let sound = energy.is_finite() && motion.position.is_finite();
-        if !sound || motion.position.abs().max_element() >= WORLD {
-            self.lost.push(i);
-            return;
-        }
-        self.kinetic_energy += energy;
-        self.max_square = self.max_square.max(motion.velocity.length_squared());
-        self.awake += u32::from(!motion.is_still());
-    }
-}
-
 /// What pulls grains apart from contacts: gravity, and the air with its wind.
 pub struct Outside {
     gravity: DVec3,
     /// The air, and the density of each material's grains [kg/m³].
     air: Option<(Air, Vec<f64>)>,
-    rest: Rest,
+    /// When grains fall asleep and wake.
+    pub rest: Rest,
 }
 
 impl Outside {
@@ -411,7 +308,7 @@ impl Outside {
 
     /// Acceleration [m/s²] of a grain at `velocity` [m/s].
     #[inline(always)]
-    fn acceleration(&self, make: &Make, velocity: DVec3) -> DVec3 {
+    pub fn acceleration(&self, make: &Make, velocity: DVec3) -> DVec3 {
         match &self.air {
             None => self.gravity,
             Some((air, densities)) => {
@@ -501,7 +398,7 @@ impl Births<'_> {
 
 /// A grain, to be moved.
 #[inline(always)]
-fn grain<'a>(makes: &'a [Make], kinds: &'a [Kind], i: usize) -> Grain<'a> {
+pub fn grain<'a>(makes: &'a [Make], kinds: &'a [Kind], i: usize) -> Grain<'a> {
     let make = &makes[i];
     (make, &kinds[make.material as usize])
 }

@@ -137,17 +137,17 @@ pub fn hourglass(trial: &Trial) -> Result<Outcome, Trouble> {
 const SILO: f64 = 0.1;
 /// Friction of its wall.
 const WALL_FRICTION: f64 = 0.4;
-/// The body that is its floor, and the one that is its wall.
+/// The body that is its floor.
 const FLOOR: usize = 0;
 
-/// How far a floor under single grains gives way, over their size, and how long it takes until the pressure is read [s]; it goes on
-/// while it is.
+/// How far a floor under single grains gives way, over their size; how long it does before the pressure is read [s], and while it is [s].
 const GIVES_WAY: f64 = 0.1;
 const SINKS: f64 = 0.3;
+const READ: f64 = 0.2;
 
 /// A rough floor that sinks by `way` [m] from `begin` [s] until the pressure on it is found.
 fn sinking_floor(begin: f64, way: f64) -> String {
-    let end = begin + SINKS + 0.2;
+    let end = begin + SINKS + READ;
     format!(
         "[[body]]\nshape = {{ plane = {{ normal = [0, 1, 0] }} }}\nfriction = {ROUGH}\nkeyframes = [\n  \
          {{ time = {begin}, at = [0, 0, 0] }},\n  {{ time = {end}, at = [0, {}, 0] }},\n]",
@@ -189,9 +189,9 @@ pub fn silo(trial: &Trial) -> Result<Outcome, Trouble> {
     lab.until(filled + SINKS)?;
     lab.taken_by(FLOOR);
     let begin = lab.time();
-    lab.until(begin + 0.2)?;
+    lab.until(begin + READ)?;
     let pressure = -lab.taken_by(FLOOR).y / (lab.time() - begin) / area;
-    // How high it lies is what was found, not what was asked for: it may have come to lie more densely.
+    // How high it lies is what was found, not what was asked for: it may have come to lie more or less densely.
     let height = 2.0 * lab.center_of_mass().y;
     let density = lab.mass() / (area * height);
     // Sand at rest presses sideways with 1 − sin φ of what it carries (Jáky 1944).
