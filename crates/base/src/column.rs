@@ -4,6 +4,7 @@
 //! follow from the declaration, so that no column can be forgotten. Columns that only one solver knows are
 //! [`Column`]s, named at run time, and are treated alike.
 
+use crate::parallel::CHUNK;
 use bytemuck::Pod;
 use glam::{Mat3, Vec3, Vec4};
 use rayon::prelude::*;
@@ -95,11 +96,19 @@ impl ColumnSpec {
 pub trait Entry: Pod + Default + Send + Sync {
     /// Its kind.
     const KIND: Kind;
+    /// The same bits, in parts of up to twelve bytes.
+    type Parts: Pod + AsRef<[Self::Part]> + AsMut<[Self::Part]> + Send + Sync;
+    /// One of them.
+    type Part: Pod + Send + Sync;
 }
 
 macro_rules! entries {
-    ($($type:ty => $kind:ident),* $(,)?) => {
-        $(impl Entry for $type { const KIND: Kind = Kind::$kind; })*
+    ($($type:ty => $kind:ident [$part:ty; $parts:literal]),* $(,)?) => {
+        $(impl Entry for $type {
+            const KIND: Kind = Kind::$kind;
+            type Parts = [$part; $parts];
+            type Part = $part;
+        })*
 
         /// The entries of a column, as what they are, so that they can be borrowed as such.
         #[derive(Clone, Debug, PartialEq)]
@@ -131,7 +140,16 @@ macro_rules! entries {
         }
     };
 }
-entries!(f32 => F32, f64 => F64, Vec3 => Vec3, Vec4 => Vec4, Mat3 => Mat3, u16 => U16, u32 => U32, u64 => U64);
+entries!(
+    f32 => F32 [u32; 1],
+    f64 => F64 [[u32; 2]; 1],
+    Vec3 => Vec3 [[u32; 3]; 1],
+    Vec4 => Vec4 [[u32; 2]; 2],
+    Mat3 => Mat3 [[u32; 3]; 3],
+    u16 => U16 [u16; 1],
+    u32 => U32 [u32; 1],
+    u64 => U64 [[u32; 2]; 1],
+);
 
 /// A column named at run time: what one solver keeps for each particle beyond the common columns.
 #[derive(Clone, Debug, PartialEq)]
@@ -201,14 +219,17 @@ impl Column {
     }
 }
 
+/// Room by way of which columns are put in order, twelve bytes an entry. Who keeps it allocates nothing from step to step.
+pub type Spare = Vec<Vec3>;
+
 /// What can be done to every column alike.
 pub trait AnyColumn {
     /// Keeps the entries whose flag is true, in order.
     fn retain_flagged(&mut self, keep: &[bool]);
     /// Lengthens or shortens to `len`, with zeros.
     fn resize_to(&mut self, len: usize);
-    /// Makes entry `i` the old entry `order[i]`.
-    fn permute_by(&mut self, order: &[u32]);
+    /// Makes entry `i` the old entry `order[i]`, part by part by way of `spare`: what is in it is lost.
+    fn permute_by(&mut self, order: &[u32], spare: &mut Spare);
     /// Copies entries, one after the other: each pair is from where, and to where.
     fn copy_entries(&mut self, moves: &[(u32, u32)]);
 }
@@ -223,13 +244,30 @@ impl<T: Entry> AnyColumn for Vec<T> {
         self.resize(len, T::default());
     }
 
-    fn permute_by(&mut self, order: &[u32]) {
-        let old: &[T] = self;
-        *self = order
-            .par_iter()
-            .with_min_len(4096)
-            .map(|&from| old[from as usize])
-            .collect();
+    fn permute_by(&mut self, order: &[u32], spare: &mut Spare) {
+        spare.resize(order.len(), Vec3::ZERO);
+        let bytes = order.len() * size_of::<T::Part>();
+        let spare: &mut [T::Part] =
+            bytemuck::cast_slice_mut(&mut bytemuck::cast_slice_mut::<_, u8>(spare)[..bytes]);
+        let entries: &mut [T::Parts] = bytemuck::cast_slice_mut(self);
+        for part in 0..size_of::<T>() / size_of::<T::Part>() {
+            spare
+                .par_chunks_mut(CHUNK)
+                .zip(order.par_chunks(CHUNK))
+                .for_each(|(to, order)| {
+                    for (to, from) in to.iter_mut().zip(order) {
+                        *to = entries[*from as usize].as_ref()[part];
+                    }
+                });
+            entries
+                .par_chunks_mut(CHUNK)
+                .zip(spare.par_chunks(CHUNK))
+                .for_each(|(to, from)| {
+                    for (to, from) in to.iter_mut().zip(from) {
+                        to.as_mut()[part] = *from;
+                    }
+                });
+        }
     }
 
     fn copy_entries(&mut self, moves: &[(u32, u32)]) {
@@ -248,8 +286,8 @@ impl AnyColumn for Column {
         self.values.any().resize_to(len);
     }
 
-    fn permute_by(&mut self, order: &[u32]) {
-        self.values.any().permute_by(order);
+    fn permute_by(&mut self, order: &[u32], spare: &mut Spare) {
+        self.values.any().permute_by(order, spare);
     }
 
     fn copy_entries(&mut self, moves: &[(u32, u32)]) {
@@ -320,9 +358,9 @@ macro_rules! columns {
                 self.each(|column| column.retain_flagged(keep));
             }
 
-            /// Makes entry `i` the old entry `order[i]`, in every column.
-            pub fn permute(&mut self, order: &[u32]) {
-                self.each(|column| column.permute_by(order));
+            /// Makes entry `i` the old entry `order[i]`, in every column, by way of `spare`: what is in it is lost.
+            pub fn permute(&mut self, order: &[u32], spare: &mut $crate::column::Spare) {
+                self.each(|column| column.permute_by(order, spare));
             }
 
             /// Copies entries, one after the other, in every column: each pair is from where, and to where.
@@ -395,7 +433,7 @@ mod tests {
     #[test]
     fn every_column_follows_whatever_is_done_to_all() {
         let mut things = four();
-        things.permute(&[2, 0, 3, 1]);
+        things.permute(&[2, 0, 3, 1], &mut Vec::new());
         agree(&things, &[2, 0, 3, 1]);
         things.retain(&[true, false, false, true]);
         agree(&things, &[2, 1]);
@@ -403,6 +441,26 @@ mod tests {
         agree(&things, &[2, 1, 3, 0]);
         things.copy_entries(&[(3, 0), (0, 1)]);
         agree(&things, &[0, 0, 3, 0]);
+    }
+
+    /// Entries of every size, an odd number of them: the parts must fit whatever is left over.
+    #[test]
+    fn entries_of_all_sizes_are_put_in_order() {
+        let order = [2, 0, 4, 1, 3];
+        let mut spare = Spare::new();
+        for kind in ["f32", "f64", "vec3", "vec4", "mat3", "u16", "u32", "u64"] {
+            let kind = Kind::from_name(kind).expect("it is a kind");
+            let mut column = Column::zeros(ColumnSpec::new("of any kind", "1", kind), order.len());
+            let number = |(i, byte): (usize, &mut u8)| *byte = i as u8;
+            column.bytes_mut().iter_mut().enumerate().for_each(number);
+            let old = column.bytes().to_vec();
+            column.permute_by(&order, &mut spare);
+            let entry = |i: &u32| old[*i as usize * kind.size()..][..kind.size()].to_vec();
+            assert_eq!(
+                column.bytes(),
+                order.iter().flat_map(entry).collect::<Vec<u8>>()
+            );
+        }
     }
 
     #[test]

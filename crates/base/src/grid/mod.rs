@@ -63,6 +63,13 @@ pub fn block_of(cell: IVec3) -> IVec3 {
     cell >> 2
 }
 
+/// The colour, one of eight, of a block. Blocks of a colour are two apart: what one cell beyond them is reached from one is not from
+/// another.
+pub fn color_of(block: IVec3) -> usize {
+    let odd = block & 1;
+    (odd.x + 2 * odd.y + 4 * odd.z) as usize
+}
+
 /// The index of a cell within its block.
 #[inline]
 pub fn local_of(cell: IVec3) -> usize {

@@ -434,7 +434,7 @@ fn ordered<T: Copy>(all: &[T], order: &[u32]) -> Vec<T> {
 
 /// Brings particles, motions and loads into an order.
 fn sort(particles: &mut Particles, store: &mut Store<'_>, order: &[u32]) {
-    particles.permute(order);
+    particles.permute(order, &mut Vec::new()); // Rarely: lists last for many steps.
     let motions = ordered(groups::<Motion>(store.motions), order);
     let loads = ordered(groups::<Load>(store.loads), order);
     put_groups(store.motions, &motions);

@@ -502,7 +502,7 @@ mod tests {
         }
         let (mut field, mut boundary) = (Field::default(), Boundary::default());
         field.lay(&particles, 1.0);
-        particles.permute(&field.order);
+        particles.permute(&field.order, &mut Vec::new());
         boundary.sample(&field, &Solids::default());
         for block in 0..field.grid.len() {
             for local in 0..CELLS {

@@ -19,8 +19,8 @@
 use super::boundary::Boundary;
 use super::field::Field;
 use super::lanes::{BlockSetup, Group, LANES};
-use super::sweep::{Progress, Sweep};
-use barchan_base::grid::{BESIDE, CELLS, Halo, SharedFloats, block_of};
+use super::sweep::{Progress, SharedFaces, Sweep};
+use barchan_base::grid::{BESIDE, CELLS, Halo, SharedFloats, block_of, color_of};
 use barchan_sim::coupling::Impulses;
 use glam::Vec3;
 use rayon::prelude::*;
@@ -46,7 +46,7 @@ pub(super) const LEAST_MASS: f32 = 0.1;
 /// The solve, and the stresses it remembers.
 #[derive(Default)]
 pub(super) struct Coupled {
-    velocity: [SharedFloats; 3],
+    /// Velocity before the last sweep.
     previous: [Vec<f32>; 3],
     groups: Vec<Group>,
     /// Where each colour begins in `groups`.
@@ -80,33 +80,26 @@ fn most_sweeps(haste: f32) -> u32 {
 impl Coupled {
     /// Solves for the field's velocity, in place. The groups must have been laid out for this step.
     pub fn solve(&mut self, field: &mut Field, step: &StepInfo) -> Solved {
-        let cells = field.grid.cells();
-        for axis in 0..3 {
-            self.velocity[axis].reset(cells);
-            self.previous[axis].clear();
-            self.previous[axis].resize(cells, 0.0);
-            for (cell, value) in field.velocity[axis].iter().enumerate() {
-                self.velocity[axis].set(cell, *value);
-            }
+        for previous in &mut self.previous {
+            previous.clear();
+            previous.resize(field.grid.cells(), 0.0);
         }
-        self.push_with_remembered_stress(field);
+        let faces = SharedFaces {
+            grid: &field.grid,
+            halo: &Halo::<1>::new(),
+            velocity: field.velocity.each_mut().map(|u| SharedFloats::of(u)),
+        };
+        self.push_with_remembered_stress(&faces);
         let active: usize = self.groups.iter().map(|group| group.active_cells).sum();
         if active == 0 {
             return Solved::default();
         }
-        let solved = self.iterate(field, step, active);
+        let solved = self.iterate(&faces, step, active);
         self.groups.par_iter_mut().for_each(Group::note_wall_forces);
-        for axis in 0..3 {
-            let shared = &self.velocity[axis];
-            field.velocity[axis]
-                .par_iter_mut()
-                .enumerate()
-                .for_each(|(cell, value)| *value = shared.get(cell));
-        }
         solved
     }
 
-    fn iterate(&mut self, field: &Field, step: &StepInfo, active: usize) -> Solved {
+    fn iterate(&mut self, faces: &SharedFaces, step: &StepInfo, active: usize) -> Solved {
         let most = if step.cold {
             FIRST_SWEEPS
         } else {
@@ -118,11 +111,10 @@ impl Coupled {
         let mut theta = 1.0f32;
         let mut momentum = 0.0;
         let mut solved = Solved::default();
-        let halo = Halo::<1>::new();
         while solved.sweeps < most {
-            self.leap(momentum);
+            self.leap(faces, momentum);
             let backward = solved.sweeps % 2 == 1;
-            let progress = self.sweep(field, &halo, (momentum, still), backward);
+            let progress = self.sweep(faces, (momentum, still), backward);
             solved.sweeps += 1;
             solved.residual = (progress.change / active as f64).sqrt();
             if solved.residual < tolerance && solved.sweeps > 2 {
@@ -140,10 +132,9 @@ impl Coupled {
     }
 
     /// Moves the velocity ahead along its last change; the stresses follow block by block in the sweep.
-    fn leap(&mut self, momentum: f32) {
-        for axis in 0..3 {
-            let velocity = &self.velocity[axis];
-            self.previous[axis]
+    fn leap(&mut self, faces: &SharedFaces, momentum: f32) {
+        for (velocity, previous) in faces.velocity.iter().zip(&mut self.previous) {
+            previous
                 .par_iter_mut()
                 .enumerate()
                 .with_min_len(4096)
@@ -158,8 +149,7 @@ impl Coupled {
 
     fn sweep(
         &mut self,
-        field: &Field,
-        halo: &Halo<1>,
+        faces: &SharedFaces,
         (momentum, still): (f32, f32),
         backward: bool,
     ) -> Progress {
@@ -167,14 +157,11 @@ impl Coupled {
         for color in 0..8 {
             let color = if backward { 7 - color } else { color };
             let (begin, end) = (self.colors[color], self.colors[color + 1]);
-            let velocity = &self.velocity;
             let parts: Vec<Progress> = self.groups[begin..end]
                 .par_iter_mut()
                 .map(|group| {
                     let sweep = Sweep {
-                        grid: &field.grid,
-                        halo,
-                        velocity,
+                        faces,
                         momentum,
                         still,
                         backward,
@@ -191,16 +178,12 @@ impl Coupled {
     }
 
     /// Adds what the remembered stresses do to the velocity: the solve starts where the last one ended.
-    fn push_with_remembered_stress(&mut self, field: &Field) {
-        let halo = Halo::<1>::new();
+    fn push_with_remembered_stress(&self, faces: &SharedFaces) {
         for color in 0..8 {
             let (begin, end) = (self.colors[color], self.colors[color + 1]);
-            let velocity = &self.velocity;
             self.groups[begin..end].par_iter().for_each(|group| {
                 let sweep = Sweep {
-                    grid: &field.grid,
-                    halo: &halo,
-                    velocity,
+                    faces,
                     momentum: 0.0,
                     still: 1.0,
                     backward: false,
@@ -216,9 +199,7 @@ impl Coupled {
         for block in 0..field.grid.len() {
             let any = (0..CELLS).any(|local| field.active[block * CELLS + local]);
             if any {
-                let at = block_of(field.grid.origin(block));
-                let color = (at.x & 1) + 2 * (at.y & 1) + 4 * (at.z & 1);
-                by_color[color as usize].push(block);
+                by_color[color_of(block_of(field.grid.origin(block)))].push(block);
             }
         }
         let mut lanes: Vec<&[usize]> = Vec::new();

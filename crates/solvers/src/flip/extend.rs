@@ -14,7 +14,10 @@ pub(super) const LAYERS: u8 = 3;
 #[derive(Default)]
 pub(super) struct Extension {
     known: Mask,
-    next: Vec<u64>,
+    /// Faces of the next layer, block by block; the blocks that have any, and their values.
+    layer: Vec<u64>,
+    blocks: Vec<usize>,
+    found: Vec<[f32; CELLS]>,
 }
 
 impl Extension {
@@ -34,33 +37,37 @@ impl Extension {
             .into_par_iter()
             .with_min_len(64)
             .map(|block| known.beside_any(grid.around(block)) & !known.of(block))
-            .collect_into_vec(&mut self.next);
-        let next = self.next.iter().copied().enumerate();
-        let next: Vec<(usize, u64)> = next.filter(|(_, bits)| *bits != 0).collect();
-        let values = &*faces;
-        let found: Vec<Vec<f32>> = next
+            .collect_into_vec(&mut self.layer);
+        let (layer, values) = (&self.layer, &*faces);
+        self.blocks.clear();
+        self.blocks
+            .extend((0..grid.len()).filter(|block| layer[*block] != 0));
+        self.blocks
             .par_iter()
-            .map(|(block, bits)| mean_of_known(grid, known, values, (*block, *bits)))
-            .collect();
-        for ((block, bits), found) in next.into_iter().zip(found) {
-            self.known.add(block, bits);
-            for (local, value) in places(bits).zip(found) {
-                faces[block * CELLS + local] = value;
+            .with_min_len(16)
+            .map(|block| mean_of_known(grid, known, values, (*block, layer[*block])))
+            .collect_into_vec(&mut self.found);
+        for (block, found) in self.blocks.iter().zip(&self.found) {
+            let bits = self.layer[*block];
+            self.known.add(*block, bits);
+            for local in places(bits) {
+                faces[block * CELLS + local] = found[local];
             }
         }
     }
 }
 
-/// The mean of the known neighbours of some cells of a block.
+/// The mean of the known neighbours of some cells of a block; nothing for the others.
 fn mean_of_known(
     grid: &BlockGrid,
     known: &Mask,
     values: &[f32],
     (block, bits): (usize, u64),
-) -> Vec<f32> {
+) -> [f32; CELLS] {
     let around = grid.around(block);
     let sides: [u64; 6] = std::array::from_fn(|side| known.beside(around, side));
-    let mean = |local: usize| {
+    let mut means = [0.0; CELLS];
+    for local in places(bits) {
         let (mut sum, mut count) = (0.0, 0.0);
         for (side, offset) in sides.iter().zip(BESIDE) {
             if side >> local & 1 == 1 {
@@ -68,9 +75,9 @@ fn mean_of_known(
                 count += 1.0;
             }
         }
-        sum / count
-    };
-    places(bits).map(mean).collect()
+        means[local] = sum / count;
+    }
+    means
 }
 
 #[cfg(test)]

@@ -68,14 +68,13 @@ impl Field {
             .for_each(|(cells, points)| find_cells(grid, points, inverse, cells));
         self.sort();
         let cells = self.grid.cells();
+        // What they hold is of the last step until the particles bring anew.
         for axis in 0..3 {
             for faces in [&mut self.velocity, &mut self.before, &mut self.mass] {
-                faces[axis].clear();
                 faces[axis].resize(cells, 0.0);
             }
         }
         for values in [&mut self.fill, &mut self.sine, &mut self.cohesion] {
-            values.clear();
             values.resize(cells, 0.0);
         }
         for flags in [&mut self.active, &mut self.solid, &mut self.held] {

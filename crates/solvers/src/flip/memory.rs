@@ -117,13 +117,12 @@ pub(super) fn remember(columns: &mut Vec<Column>, grid: &BlockGrid, groups: &[Gr
         })
         .collect();
     let lengths = [1, sorted.len(), sorted.len() * BLOCK, 0, 0, 0];
-    columns.clear();
-    columns.extend(
-        COLUMNS
-            .iter()
-            .zip(lengths)
-            .map(|(spec, len)| Column::zeros(*spec, len)),
-    );
+    if columns.len() != COLUMNS.len() {
+        *columns = COLUMNS.iter().map(|spec| Column::zeros(*spec, 0)).collect();
+    }
+    for (column, len) in columns.iter_mut().zip(lengths) {
+        column.resize_to(len);
+    }
     let [step, blocks, stress, of_walls @ ..] = columns.as_mut_slice() else {
         return;
     };

@@ -253,7 +253,8 @@ impl Flip {
     fn lay_grid(&mut self, model: &Model, state: &mut State) {
         self.field.lay(&state.particles, model.resolution);
         if !self.field.order.is_sorted() {
-            state.particles.permute(&self.field.order);
+            // The shifts of the last step have been carried out: there is room for the particles in their place.
+            state.particles.permute(&self.field.order, &mut self.shift);
         }
         self.boundary.sample(&self.field, &state.solids);
     }

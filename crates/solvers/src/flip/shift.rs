@@ -174,7 +174,7 @@ mod tests {
         }
         let mut field = Field::default();
         field.lay(&particles, dx);
-        particles.permute(&field.order);
+        particles.permute(&field.order, &mut Vec::new());
         let mut found = Vec::new();
         shift(&field, &particles, (spacing, 1e3), &mut found);
         let reach = CLOSE * spacing;

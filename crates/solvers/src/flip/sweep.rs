@@ -32,11 +32,16 @@ struct Sums {
     turned_back: f32x8,
 }
 
-/// A visit to a group.
-pub(super) struct Sweep<'a> {
+/// The faces that blocks of one colour have in hand side by side.
+pub(super) struct SharedFaces<'a> {
     pub grid: &'a BlockGrid,
     pub halo: &'a Halo<1>,
-    pub velocity: &'a [SharedFloats; 3],
+    pub velocity: [SharedFloats<'a>; 3],
+}
+
+/// A visit to a group.
+pub(super) struct Sweep<'a> {
+    pub faces: &'a SharedFaces<'a>,
     pub momentum: f32,
     /// Square of a strain rate that is next to nothing.
     pub still: f32,
@@ -63,11 +68,12 @@ fn window_mut(values: &mut [f32x8; SEEN], at: usize) -> &mut Window {
 
 impl Sweep<'_> {
     fn load(&self, group: &Group) -> Seen {
+        let faces = self.faces;
         let mut seen = [[f32x8::ZERO; SEEN]; 3];
         for (lane, block) in group.blocks.iter().enumerate() {
-            let around = self.grid.around(*block);
-            for (seen, from) in seen.iter_mut().zip(self.velocity) {
-                self.halo.scatter(around, |cell, i| {
+            let around = faces.grid.around(*block);
+            for (seen, from) in seen.iter_mut().zip(faces.velocity) {
+                faces.halo.scatter(around, |cell, i| {
                     seen[i].as_mut_array()[lane] = from.get(cell);
                 });
             }
@@ -76,11 +82,12 @@ impl Sweep<'_> {
     }
 
     fn store(&self, group: &Group, seen: &Seen) {
-        let outside = self.grid.len() * CELLS;
+        let faces = self.faces;
+        let outside = faces.grid.len() * CELLS;
         for (lane, block) in group.blocks.iter().enumerate() {
-            let around = self.grid.around(*block);
-            for (seen, to) in seen.iter().zip(self.velocity) {
-                self.halo.scatter(around, |cell, i| {
+            let around = faces.grid.around(*block);
+            for (seen, to) in seen.iter().zip(faces.velocity) {
+                faces.halo.scatter(around, |cell, i| {
                     if cell < outside {
                         to.set(cell, seen[i].as_array()[lane]);
                     }

@@ -1,15 +1,16 @@
 //! Velocity from particles to the grid: the weighted average of the particles about each face, mass by mass.
 //!
-//! Each block adds up its own particles into an array that reaches one cell beyond it; then each block collects what it and
-//! its neighbours have for it, always in the same order. No thread decides a bit.
+//! Each block adds up its own particles in a small array that reaches one cell beyond it, and then adds that to the grid. Blocks
+//! take turns by colour: those of one colour reach no cell in common, and the colours follow each other always in the same
+//! order. No thread decides a bit.
 //!
 //! The sums of faces across an axis lie side by side along that axis: the two that a particle of a cell reaches are then the
 //! same for all particles of the cell, and what one has written is at hand for the next.
 
 use super::boundary::Boundary;
 use super::eight::{Among, Between, LANES, Vectors};
-use super::field::Field;
-use barchan_base::grid::{BlockGrid, CELLS, EDGE};
+use super::field::{Faces, Field};
+use barchan_base::grid::{CELLS, EDGE, Halo, Neighborhood, SharedFloats, block_of, color_of};
 use barchan_sim::model::Model;
 use barchan_sim::state::Particles;
 use glam::Mat3;
@@ -40,12 +41,32 @@ struct Share {
     wet: f32,
 }
 
-/// Scratch of the transfer.
+/// What a block's particles bring to the places they reach.
+type Reach = [f32; SUMS * REACHED];
+
+/// For each axis, where the sums of a place are after x has changed places with it.
+static TURNED: [[u8; REACHED]; 3] = [turned(0), turned(1), turned(2)];
+
+const fn turned(axis: usize) -> [u8; REACHED] {
+    let mut table = [0; REACHED];
+    let mut place = 0;
+    while place < REACHED {
+        let mut digits = [
+            place % REACH,
+            place / REACH % REACH,
+            place / (REACH * REACH),
+        ];
+        (digits[0], digits[axis]) = (digits[axis], digits[0]);
+        table[place] = (digits[0] + REACH * (digits[1] + REACH * digits[2])) as u8;
+        place += 1;
+    }
+    table
+}
+
+/// Scratch of the transfer: the blocks that hold particles, colour by colour.
 #[derive(Default)]
 pub(super) struct Transfer {
-    sums: Vec<f32>,
-    /// For each block, its place among the occupied ones.
-    place: Vec<u32>,
+    by_color: [Vec<u32>; 8],
 }
 
 impl Transfer {
@@ -58,130 +79,154 @@ impl Transfer {
         field: &mut Field,
         boundary: &Boundary,
     ) {
-        let shares: Vec<Share> = shares(model);
-        let volume = (model.particle_volume() / f64::from(field.dx).powi(3)) as f32;
-        self.sums.clear();
-        self.sums.resize(field.occupied.len() * SUMS * REACHED, 0.0);
+        self.by_color.iter_mut().for_each(Vec::clear);
+        for block in &field.occupied {
+            let color = color_of(block_of(field.grid.origin(*block as usize)));
+            self.by_color[color].push(*block);
+        }
         let deposit = Deposit {
             particles,
             affine,
-            shares: &shares,
-            volume,
+            shares: &shares(model),
+            volume: (model.particle_volume() / f64::from(field.dx).powi(3)) as f32,
             dx: field.dx,
         };
-        self.sums
-            .par_chunks_mut(SUMS * REACHED)
-            .enumerate()
-            .for_each(|(n, sums)| {
-                let block = field.occupied[n] as usize;
-                let here = field.particles_in(block);
-                for start in here.clone().step_by(LANES) {
-                    deposit.add(field, block, start..here.end.min(start + LANES), sums);
-                }
+        let mut brought = Brought::take_from(field);
+        let totals = brought.share(field.grid.len() * CELLS);
+        for blocks in &self.by_color {
+            blocks.par_iter().for_each(|block| {
+                let block = *block as usize;
+                let reach = deposit.block(field, block);
+                totals.add(field.grid.around(block), &reach);
             });
-        self.collect(field, boundary);
-    }
-
-    fn collect(&mut self, field: &mut Field, boundary: &Boundary) {
-        self.place.clear();
-        self.place.resize(field.grid.len() + 1, u32::MAX);
-        for (n, block) in field.occupied.iter().enumerate() {
-            self.place[*block as usize] = n as u32;
         }
-        let Field {
-            grid,
-            velocity: [u, v, w],
-            mass: [mu, mv, mw],
-            fill,
-            sine,
-            cohesion,
-            ..
-        } = field;
-        let (sums, place) = (&self.sums, &self.place);
-        let velocity = (
-            u.par_chunks_mut(CELLS),
-            v.par_chunks_mut(CELLS),
-            w.par_chunks_mut(CELLS),
-        );
-        let mass = (
-            mu.par_chunks_mut(CELLS),
-            mv.par_chunks_mut(CELLS),
-            mw.par_chunks_mut(CELLS),
-        );
-        let cells = (
-            fill.par_chunks_mut(CELLS),
-            sine.par_chunks_mut(CELLS),
-            cohesion.par_chunks_mut(CELLS),
-        );
-        let outside = grid.len();
-        (
-            velocity.into_par_iter(),
-            mass.into_par_iter(),
-            cells.into_par_iter(),
-        )
-            .into_par_iter()
-            .enumerate()
-            .filter(|(block, _)| *block < outside)
-            .for_each(|(block, ((u, v, w), (mu, mv, mw), cells))| {
-                let total = gather(grid, block, sums, place);
-                let (faces, of_cells) = total.split_at(cells_from(CELLS));
-                let faces = faces.chunks_exact(OF_FACE * CELLS);
-                let velocity = [(u, mu), (v, mv), (w, mw)];
-                for (axis, (total, (velocity, mass))) in faces.zip(velocity).enumerate() {
-                    settle_faces(
-                        (axis, total),
-                        boundary.face_room(axis, block),
-                        velocity,
-                        mass,
-                    );
-                }
-                settle_cells(of_cells, boundary.cell_room(block), cells);
-            });
+        brought.give_back(field);
+        settle(field, boundary);
     }
 }
 
-type Totals = [f32; SUMS * CELLS];
+/// The field's own arrays, in which momentum and what cells hold are added up before they are divided.
+struct Brought {
+    momentum: Faces,
+    mass: Faces,
+    of_cells: [Vec<f32>; 3],
+}
 
-/// What a block's particles and those of its neighbours bring to its cells.
-fn gather(grid: &BlockGrid, block: usize, sums: &[f32], place: &[u32]) -> Totals {
-    let mut total = [0.0; SUMS * CELLS];
-    for (slot, neighbor) in grid.around(block).iter().enumerate() {
-        let n = place[*neighbor as usize];
-        if n != u32::MAX {
-            let from = &sums[n as usize * SUMS * REACHED..][..SUMS * REACHED];
-            add_overlap(slot, from, &mut total);
+impl Brought {
+    /// Takes the arrays, with nothing in them yet.
+    fn take_from(field: &mut Field) -> Self {
+        let mut brought = Self {
+            momentum: std::mem::take(&mut field.velocity),
+            mass: std::mem::take(&mut field.mass),
+            of_cells: [&mut field.fill, &mut field.sine, &mut field.cohesion].map(std::mem::take),
+        };
+        let Self {
+            momentum,
+            mass,
+            of_cells,
+        } = &mut brought;
+        [momentum, mass, of_cells]
+            .into_par_iter()
+            .flatten()
+            .for_each(|sums| sums.fill(0.0));
+        brought
+    }
+
+    fn give_back(self, field: &mut Field) {
+        field.velocity = self.momentum;
+        field.mass = self.mass;
+        [field.fill, field.sine, field.cohesion] = self.of_cells;
+    }
+
+    fn share(&mut self, outside: usize) -> Totals<'_> {
+        Totals {
+            halo: Halo::new(),
+            momentum: self.momentum.each_mut().map(|sums| SharedFloats::of(sums)),
+            mass: self.mass.each_mut().map(|sums| SharedFloats::of(sums)),
+            of_cells: self.of_cells.each_mut().map(|sums| SharedFloats::of(sums)),
+            outside,
         }
     }
-    total
+}
+
+/// The same, for all blocks of a colour.
+struct Totals<'a> {
+    halo: Halo<1>,
+    momentum: [SharedFloats<'a>; 3],
+    mass: [SharedFloats<'a>; 3],
+    of_cells: [SharedFloats<'a>; 3],
+    /// The first cell that is nowhere.
+    outside: usize,
+}
+
+impl Totals<'_> {
+    /// Adds what the particles of the block in the middle of `around` bring.
+    fn add(&self, around: &Neighborhood, reach: &Reach) {
+        let (faces, cells) = reach.split_at(cells_from(REACHED));
+        let (faces, cells) = (
+            faces.as_chunks::<OF_FACE>().0,
+            cells.as_chunks::<OF_CELL>().0,
+        );
+        self.halo.scatter(around, |cell, place| {
+            if cell >= self.outside {
+                return;
+            }
+            for axis in 0..3 {
+                let [mass, momentum] = faces[axis * REACHED + TURNED[axis][place] as usize];
+                self.mass[axis].add(cell, mass);
+                self.momentum[axis].add(cell, momentum);
+            }
+            for (sums, value) in self.of_cells.iter().zip(cells[place]) {
+                sums.add(cell, value);
+            }
+        });
+    }
+}
+
+/// Velocity from momentum, and means from sums, where there is anything.
+fn settle(field: &mut Field, boundary: &Boundary) {
+    for (axis, (velocity, mass)) in field.velocity.iter_mut().zip(&mut field.mass).enumerate() {
+        (velocity.par_chunks_mut(CELLS), mass.par_chunks_mut(CELLS))
+            .into_par_iter()
+            .enumerate()
+            .with_min_len(64)
+            .filter(|(block, _)| *block < field.grid.len())
+            .for_each(|(block, (velocity, mass))| {
+                settle_faces(boundary.face_room(axis, block), velocity, mass);
+            });
+    }
+    (
+        field.fill.par_chunks_mut(CELLS),
+        field.sine.par_chunks_mut(CELLS),
+        field.cohesion.par_chunks_mut(CELLS),
+    )
+        .into_par_iter()
+        .enumerate()
+        .with_min_len(64)
+        .filter(|(block, _)| *block < field.grid.len())
+        .for_each(|(block, cells)| settle_cells(boundary.cell_room(block), cells));
 }
 
 /// Velocity and mass of faces from the sums of mass and momentum.
-fn settle_faces(
-    (axis, total): (usize, &[f32]),
-    room: Option<&[f32; CELLS]>,
-    velocity: &mut [f32],
-    mass: &mut [f32],
-) {
-    let total = total.as_chunks::<OF_FACE>().0;
-    for local in 0..CELLS {
-        let [m, momentum] = total[turned(local, EDGE, axis)];
-        velocity[local] = if m > 0.0 { momentum / m } else { 0.0 };
-        mass[local] = m / room.map_or(1.0, |room| room[local]);
+fn settle_faces(room: Option<&[f32; CELLS]>, velocity: &mut [f32], mass: &mut [f32]) {
+    for (local, (velocity, mass)) in velocity.iter_mut().zip(mass).enumerate() {
+        if *mass > 0.0 {
+            *velocity /= *mass;
+        }
+        *mass /= room.map_or(1.0, |room| room[local]);
     }
 }
 
 /// Fill and material means of cells.
 fn settle_cells(
-    total: &[f32],
     room: Option<&[f32; CELLS]>,
     (fill, sine, cohesion): (&mut [f32], &mut [f32], &mut [f32]),
 ) {
-    for (local, total) in total.as_chunks::<OF_CELL>().0.iter().enumerate() {
-        let [volume, sines, cohesions, _] = *total;
-        fill[local] = volume / room.map_or(1.0, |room| room[local]);
-        let inverse = if volume > 0.0 { 1.0 / volume } else { 0.0 };
-        sine[local] = sines * inverse;
-        cohesion[local] = cohesions * inverse;
+    for (local, volume) in fill.iter_mut().enumerate() {
+        let inverse = if *volume > 0.0 { 1.0 / *volume } else { 0.0 };
+        sine[local] *= inverse;
+        cohesion[local] *= inverse;
+        *volume /= room.map_or(1.0, |room| room[local]);
     }
 }
 
@@ -207,9 +252,19 @@ struct Deposit<'a> {
 }
 
 impl Deposit<'_> {
+    /// What the particles of a block bring.
+    fn block(&self, field: &Field, block: usize) -> Reach {
+        let mut reach = [0.0; SUMS * REACHED];
+        let here = field.particles_in(block);
+        for start in here.clone().step_by(LANES) {
+            self.add(field, block, start..here.end.min(start + LANES), &mut reach);
+        }
+        reach
+    }
+
     /// Adds up to eight particles of a block.
     #[inline]
-    fn add(&self, field: &Field, block: usize, few: Range<usize>, sums: &mut [f32]) {
+    fn add(&self, field: &Field, block: usize, few: Range<usize>, sums: &mut Reach) {
         let positions = &self.particles.position[few.clone()];
         let points = Vectors::new(positions, |point| field.within(block, point));
         let among = Among::new(&points);
@@ -326,47 +381,6 @@ fn add(sums: &mut [f32], more: f32x4) {
     sums.copy_from_slice(&(before + more).to_array());
 }
 
-/// A place in a cube of so many along its edge, after x has changed places with another axis.
-#[inline]
-fn turned(place: usize, edge: usize, axis: usize) -> usize {
-    let mut digits = [place % edge, place / edge % edge, place / (edge * edge)];
-    digits.swap(0, axis);
-    digits[0] + edge * (digits[1] + edge * digits[2])
-}
-
-/// Adds what the block in `slot` of the neighbourhood has for the cells of this block.
-fn add_overlap(slot: usize, from: &[f32], total: &mut Totals) {
-    let (faces, cells) = from.split_at(cells_from(REACHED));
-    let (of_faces, of_cells) = total.split_at_mut(cells_from(CELLS));
-    let to = of_faces.chunks_exact_mut(OF_FACE * CELLS);
-    for (axis, (to, from)) in to.zip(faces.chunks_exact(OF_FACE * REACHED)).enumerate() {
-        add_rows::<OF_FACE>(turned(slot, 3, axis), from, to);
-    }
-    add_rows::<OF_CELL>(slot, cells, of_cells);
-}
-
-/// The same for nodes that hold `N` numbers each.
-fn add_rows<const N: usize>(slot: usize, from: &[f32], to: &mut [f32]) {
-    // A neighbour on the far side reaches our last layer with its first, and the other way round.
-    let span = |d: usize| match d {
-        0 => (0..1, REACH - 1),
-        1 => (0..EDGE, 1),
-        _ => (EDGE - 1..EDGE, 0),
-    };
-    let ((xs, x0), (ys, y0), (zs, z0)) = (span(slot % 3), span(slot / 3 % 3), span(slot / 9));
-    for (k, z) in zs.enumerate() {
-        for (j, y) in ys.clone().enumerate() {
-            let there = x0 + REACH * (y0 + j + REACH * (z0 + k));
-            let here = xs.start + EDGE * (y + EDGE * z);
-            let row = N * xs.len();
-            let (from, to) = (&from[N * there..][..row], &mut to[N * here..][..row]);
-            for (to, from) in to.iter_mut().zip(from) {
-                *to += from;
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::advance::Advance;
@@ -433,7 +447,7 @@ mod tests {
         let mut field = Field::default();
         let mut boundary = Boundary::default();
         field.lay(&particles, 1.0);
-        particles.permute(&field.order);
+        particles.permute(&field.order, &mut Vec::new());
         boundary.sample(&field, &Solids::default());
         for block in 0..field.grid.len() {
             for local in 0..CELLS {
