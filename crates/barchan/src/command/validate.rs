@@ -66,7 +66,7 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     let mut records = Vec::new();
     for case in cases {
         for method in methods.iter().filter(|method| case.applies_to(method)) {
-            for setting in case.settings(size, &wanted) {
+            for setting in case.settings(method, size, &wanted) {
                 let record = Record::make(case, setting, method);
                 tell(&record, args.json);
                 records.push(record);

@@ -13,6 +13,10 @@ pub enum Skill {
     Water,
     /// Momentum and energy in flight.
     Flight,
+    /// Being a continuum: a particle stands for many grains, and what is only a few particles high is not seen well.
+    Continuum,
+    /// Being single grains, however few.
+    Grains,
 }
 
 /// A method.
@@ -29,7 +33,7 @@ pub struct Method {
     pub only_by_name: bool,
 }
 
-use Skill::{Bodies, Cohesion, Flight, Sand, Water};
+use Skill::{Bodies, Cohesion, Continuum, Flight, Grains, Sand, Water};
 
 /// All methods.
 pub const METHODS: &[Method] = &[
@@ -37,28 +41,28 @@ pub const METHODS: &[Method] = &[
         name: "flip",
         keys: "method = \"flip\"",
         cell: 2.0,
-        skills: &[Sand, Cohesion, Bodies, Water, Flight],
+        skills: &[Sand, Cohesion, Bodies, Water, Flight, Continuum],
         only_by_name: false,
     },
     Method {
         name: "sph",
         keys: "method = \"sph\"",
         cell: 1.0,
-        skills: &[Sand, Cohesion, Bodies, Flight],
+        skills: &[Sand, Cohesion, Bodies, Flight, Continuum],
         only_by_name: false,
     },
     Method {
         name: "dem",
         keys: "method = \"dem\"\noverlap = 0.05",
         cell: 1.0,
-        skills: &[Sand, Cohesion, Bodies, Flight],
+        skills: &[Sand, Cohesion, Bodies, Flight, Grains],
         only_by_name: true,
     },
     Method {
         name: "hybrid",
         keys: "method = \"hybrid\"",
         cell: 2.0,
-        skills: &[Sand, Cohesion, Bodies, Flight],
+        skills: &[Sand, Cohesion, Bodies, Flight, Continuum],
         only_by_name: true,
     },
     Method {
@@ -72,14 +76,14 @@ pub const METHODS: &[Method] = &[
         name: "zhu-bridson",
         keys: "method = \"flip\"\nfriction = \"zhu-bridson\"",
         cell: 2.0,
-        skills: &[Sand, Cohesion, Flight],
+        skills: &[Sand, Cohesion, Flight, Continuum],
         only_by_name: true,
     },
     Method {
         name: "ihmsen",
         keys: "method = \"sph\"\nscheme = \"ihmsen\"",
         cell: 1.0,
-        skills: &[Sand, Cohesion, Flight],
+        skills: &[Sand, Cohesion, Flight, Continuum],
         only_by_name: true,
     },
 ];

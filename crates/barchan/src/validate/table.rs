@@ -34,6 +34,8 @@ pub struct Case {
 pub struct Sweep {
     /// What all have in common.
     pub base: Setting,
+    /// What a method must be able to do beyond what the case needs.
+    pub needs: Option<Skill>,
     /// Friction angles [deg].
     pub angles: &'static [f64],
     /// Aspect ratios, or what else the case calls its ratio.
@@ -87,16 +89,23 @@ fn either<'a>(wanted: &'a [f64], listed: &'a [f64]) -> &'a [f64] {
 }
 
 impl Case {
-    /// What is run at `size`, with the numbers `wanted`.
-    pub fn settings(&self, size: Size, wanted: &Wanted) -> Vec<Setting> {
+    /// What is run of `method` at `size`, with the numbers `wanted`.
+    pub fn settings(&self, method: &Method, size: Size, wanted: &Wanted) -> Vec<Setting> {
         let sweeps = match size {
             Size::Fast => self.fast,
             Size::Full => self.full,
         };
-        sweeps
-            .iter()
-            .flat_map(|sweep| sweep.settings(wanted))
-            .collect()
+        let can = |skill| method.skills.contains(&skill);
+        let mut all: Vec<Setting> = Vec::new();
+        for sweep in sweeps.iter().filter(|sweep| sweep.needs.is_none_or(can)) {
+            for setting in sweep.settings(wanted) {
+                // Sweeps that differ only in what is replaced by the numbers wanted.
+                if !all.contains(&setting) {
+                    all.push(setting);
+                }
+            }
+        }
+        all
     }
 
     /// True where it says something about `method`.
@@ -120,6 +129,7 @@ const SETTING: Setting = Setting {
 /// One setting, to be changed.
 const ONE: Sweep = Sweep {
     base: SETTING,
+    needs: None,
     angles: &[34.0],
     ratios: &[1.0],
     across: &[1.0],
@@ -318,11 +328,36 @@ pub const CASES: &[Case] = &[
         name: "column",
         needs: Skill::Sand,
         ratio: "aspect ratio",
+        // What is left of a low column is a thin wedge: its height, not its radius, says how fine it must be.
         fast: &[
             Sweep {
                 base: form("cylinder"),
+                needs: Some(Skill::Continuum),
                 angles: &[31.0],
-                ratios: &[0.5, 1.0, 3.0],
+                ratios: &[0.5],
+                across: &[44.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("cylinder"),
+                needs: Some(Skill::Continuum),
+                angles: &[31.0],
+                ratios: &[1.0],
+                across: &[36.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("cylinder"),
+                needs: Some(Skill::Grains),
+                angles: &[31.0],
+                ratios: &[0.5, 1.0],
+                across: &[24.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("cylinder"),
+                angles: &[31.0],
+                ratios: &[3.0],
                 across: &[24.0],
                 ..ONE
             },
@@ -338,7 +373,14 @@ pub const CASES: &[Case] = &[
             Sweep {
                 base: form("cylinder"),
                 angles: &[31.0],
-                ratios: &[0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0],
+                ratios: &[0.5, 0.7, 1.0],
+                across: &[40.0, 72.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("cylinder"),
+                angles: &[31.0],
+                ratios: &[1.5, 2.0, 3.0, 4.0, 5.0],
                 across: &[20.0, 36.0],
                 ..ONE
             },
@@ -352,9 +394,18 @@ pub const CASES: &[Case] = &[
             Sweep {
                 base: form("cylinder"),
                 angles: &[31.0],
-                ratios: &[1.0, 3.0],
+                ratios: &[1.0],
+                across: &[40.0],
+                steps: &[0.5],
+                ..ONE
+            },
+            Sweep {
+                base: form("cylinder"),
+                angles: &[31.0],
+                ratios: &[3.0],
                 across: &[20.0],
                 steps: &[0.5],
+                ..ONE
             },
         ],
         measure: column::column,
@@ -590,3 +641,38 @@ pub const CASES: &[Case] = &[
         measure: conserve::fall,
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::super::method::method;
+    use super::*;
+
+    fn columns(name: &str, wanted: &Wanted) -> Vec<(&'static str, f64, f64)> {
+        let case = CASES.iter().find(|case| case.name == "column");
+        let method = method(name).expect("it is a method");
+        let settings = case
+            .expect("it is a case")
+            .settings(method, Size::Fast, wanted);
+        let told = settings.iter().map(|s| (s.form, s.ratio, s.across));
+        told.collect()
+    }
+
+    #[test]
+    fn a_continuum_has_low_columns_finer_than_single_grains_have() {
+        let none = Wanted::default();
+        assert!(columns("flip", &none).contains(&("cylinder", 0.5, 44.0)));
+        assert!(columns("dem", &none).contains(&("cylinder", 0.5, 24.0)));
+        assert!(!columns("dem", &none).contains(&("cylinder", 0.5, 44.0)));
+    }
+
+    #[test]
+    fn numbers_that_are_wanted_replace_the_tables_once() {
+        let wanted = Wanted {
+            ratios: vec![0.7],
+            across: vec![16.0],
+            ..Wanted::default()
+        };
+        let expected = [("cylinder", 0.7, 16.0), ("channel", 0.7, 16.0)];
+        assert_eq!(columns("flip", &wanted), expected);
+    }
+}

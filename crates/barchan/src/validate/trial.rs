@@ -3,7 +3,7 @@
 use super::method::Method;
 
 /// What is turned when a case is swept.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Setting {
     /// Which form of the case, where it has several.
     pub form: &'static str,
