@@ -24,16 +24,17 @@ pub const PARTICLES: u64 = 433_479;
 /// Frames that are measured, after one to warm up: the collapse.
 const FRAMES: u32 = 12;
 
-/// Runs `bench flip`; the headline, implicit friction, comes last.
+/// Runs `bench flip`; the headline is implicit friction. What needs most memory comes last: what is given back stays with the
+/// program, and whoever comes after it would seem to hold as much.
 pub fn bench(particles: u64, cases: Cases, ledger: &mut Ledger) -> Result<(), Failure> {
     let all = [
-        ("flip, water", WATER, "implicit"),
         ("flip, zhu-bridson", SAND, "zhu-bridson"),
         ("flip", SAND, "implicit"),
+        ("flip, water", WATER, "implicit"),
     ];
     let chosen = match cases {
         Cases::All => &all[..],
-        Cases::Headline => &all[2..],
+        Cases::Headline => &all[1..2],
     };
     let program = ledger.program();
     let possible = ledger.possible();
