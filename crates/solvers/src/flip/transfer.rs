@@ -26,10 +26,8 @@ const OF_FACE: usize = 2;
 const OF_CELL: usize = 4;
 /// Numbers a place holds: three faces and the cell.
 const SUMS: usize = 3 * OF_FACE + OF_CELL;
-/// Where the cells' numbers begin in the sums of so many places.
-const fn cells_from(places: usize) -> usize {
-    3 * OF_FACE * places
-}
+/// Where the cells' numbers begin among those of all places.
+const OF_CELLS: usize = 3 * OF_FACE * REACHED;
 
 /// What a material adds to cells.
 #[derive(Clone, Copy)]
@@ -162,7 +160,7 @@ struct Totals<'a> {
 impl Totals<'_> {
     /// Adds what the particles of the block in the middle of `around` bring.
     fn add(&self, around: &Neighborhood, reach: &Reach) {
-        let (faces, cells) = reach.split_at(cells_from(REACHED));
+        let (faces, cells) = reach.split_at(OF_CELLS);
         let (faces, cells) = (
             faces.as_chunks::<OF_FACE>().0,
             cells.as_chunks::<OF_CELL>().0,
@@ -285,7 +283,7 @@ impl Deposit<'_> {
             }
         }
         let nodes = Nodes::new(among.nodes(3));
-        let sums = &mut sums[cells_from(REACHED)..];
+        let sums = &mut sums[OF_CELLS..];
         for (lane, particle) in few.enumerate() {
             let share = &self.shares[self.particles.material[particle] as usize];
             let cohesion = share.cohesion + share.wet * self.particles.wetness[particle];
