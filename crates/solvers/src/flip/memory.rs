@@ -117,7 +117,11 @@ pub(super) fn remember(columns: &mut Vec<Column>, grid: &BlockGrid, groups: &[Gr
         })
         .collect();
     let lengths = [1, sorted.len(), sorted.len() * BLOCK, 0, 0, 0];
-    if columns.len() != COLUMNS.len() {
+    if !columns
+        .iter()
+        .map(|column| column.spec)
+        .eq(COLUMNS.iter().copied())
+    {
         *columns = COLUMNS.iter().map(|spec| Column::zeros(*spec, 0)).collect();
     }
     for (column, len) in columns.iter_mut().zip(lengths) {
