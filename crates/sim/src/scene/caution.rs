@@ -75,9 +75,9 @@ fn fast(scene: &Scene) -> impl Iterator<Item = String> + '_ {
         };
         (speed > most).then(|| {
             format!(
-                "body.{key}: \"{}\" moves at {speed:.0} m/s, over cells of {cell} m. It will pass through material that has no time to answer; \
+                "body.{key}: \"{}\" moves at {speed:.0} m/s, over cells of {} m. It will pass through material that has no time to answer; \
                  lower the speed, or make solver.resolution coarser",
-                body.name
+                body.name, model.resolution
             )
         })
     })
