@@ -686,3 +686,19 @@ fn a_hanging_tray_keeps_its_load_while_what_is_on_it_freezes() {
     let change = change_of_load_on_a_tray();
     assert!(change < 0.05, "its load changed by {change}");
 }
+
+#[test]
+fn a_floor_without_end_may_sink() {
+    // By a cell, after all has turned solid.
+    let floor = "[[body]]\nshape = { plane = { normal = [0, 1, 0] } }\nkeyframes = [\n\
+                 { time = 0.8, at = [0, 0, 0] }, { time = 0.9, at = [0, -0.01, 0] }]\n";
+    let text = sand([0.12, 0.06, 0.06]) + floor + &walls(0.12, 0.06);
+    let mut lab = Lab::new(scene(HYBRID, 100, &text));
+    lab.until(80);
+    assert_eq!(lab.count(SOLID), lab.state.particles.len());
+    let before = places(&lab);
+    lab.until(100);
+    let now = places(&lab);
+    let fell = before.iter().map(|(id, at)| at.y - now[id].y).sum::<f32>() / before.len() as f32;
+    assert!((fell - 0.01).abs() < 1e-3, "{fell} m");
+}

@@ -165,6 +165,15 @@ impl Lab {
             .collect()
     }
 
+    /// The highest place [m] of the material within `reach` [m] of the y axis, whose particles are `d` [m] apart. (Counting what lies there would
+    /// depend on where a dozen columns of particles happen to stand.)
+    pub fn top_near(&self, reach: f64, d: f64) -> f64 {
+        let places = self.state.particles.position.iter();
+        let near = places.filter(|place| f64::from(place.x.hypot(place.z)) < reach.max(2.0 * d));
+        let top = near.map(|place| f64::from(place.y)).reduce(f64::max);
+        top.map_or(0.0, |top| top + 0.5 * d)
+    }
+
     /// The mean over the particles of `ids` that are still there of `value` of their index.
     pub fn mean_of<V>(&self, ids: &BTreeMap<u64, Vec3>, value: impl Fn(usize, Vec3) -> V) -> V
     where

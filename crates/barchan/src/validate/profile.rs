@@ -54,15 +54,6 @@ impl Profile {
         self.heights.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Mean height of the bins from the wall or axis to `reach` [m], each as its part of the area says.
-    pub fn near(&self, reach: f64, round: bool) -> f64 {
-        let count = ((reach / self.width).round() as usize).clamp(1, self.heights.len().max(1));
-        let weight = |bin: usize| if round { (2 * bin + 1) as f64 } else { 1.0 };
-        let bins = self.heights.iter().take(count).enumerate();
-        let sum: f64 = bins.map(|(bin, height)| weight(bin) * height).sum();
-        sum / (0..count).map(weight).sum::<f64>()
-    }
-
     /// The slope [deg] of the flank that goes down from the wall or axis, fitted between 20 and 80 % of the height.
     pub fn slope(&self) -> Option<f64> {
         let top = self.top();
@@ -134,7 +125,6 @@ mod tests {
         };
         assert!((profile.slope().expect("a slope") - 30.0).abs() < 1e-6);
         assert!((profile.front(0.006) - 0.294 / fall).abs() < 1e-6);
-        assert!((profile.near(0.02, false) - (0.3 - 0.01 * fall)).abs() < 1e-9);
     }
 
     #[test]
@@ -144,6 +134,6 @@ mod tests {
             heights: vec![],
         };
         assert_eq!(profile.slope(), None);
-        assert!(profile.front(0.01) < 1e-12 && profile.near(0.1, true) < 1e-12);
+        assert!(profile.front(0.01) < 1e-12);
     }
 }

@@ -331,8 +331,9 @@ impl Change<'_> {
             block_of(cell_at(point.clamp(-most, most), self.scale.inverse))
         };
         let (low, high) = (corner(bounds.min), corner(bounds.max));
-        let size = (high - low + 1).max(IVec3::ZERO).as_i64vec3();
-        let keys: Vec<u64> = if size.element_product() as usize <= self.frozen.len() {
+        // As a float: a plane has more blocks than an integer can count.
+        let size = (high - low + 1).max(IVec3::ZERO).as_dvec3();
+        let keys: Vec<u64> = if size.element_product() <= self.frozen.len() as f64 {
             let row = |y: i32, z: i32| (low.x..=high.x).map(move |x| IVec3::new(x, y, z));
             let layer = |z: i32| (low.y..=high.y).flat_map(move |y| row(y, z));
             (low.z..=high.z).flat_map(layer).map(key_of).collect()

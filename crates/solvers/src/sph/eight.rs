@@ -131,9 +131,13 @@ fn answer(
 ) -> (f32x8, Deviators) {
     let (rate, trace) = deviator(slopes);
     let response = f32x8::ONE / (of(own, |grain| grain.compliance) * f32x8::splat(dt));
-    let closing = of(own, |grain| grain.gap) - f32x8::splat(dt) * trace;
+    let mu = of(own, |grain| grain.mu);
+    let cosine = f32x8::ONE / (f32x8::ONE + mu * mu).sqrt();
+    let sine = mu * cosine;
+    let (gap, cohesion) = (of(own, |grain| grain.gap), of(own, |grain| grain.cohesion));
+    let closing = gap - f32x8::splat(dt) * trace;
     let more = closing * response * f32x8::splat(PRESSURE / dt);
-    let pressure = (pressure + more).fast_max(f32x8::ZERO);
+    let pressure = (pressure + more).fast_max(-tension(gap, cohesion, mu));
     let gain = response * f32x8::splat(3.0 * FRICTION);
     let against = turned(&rate, turn);
     let stress = Deviators {
@@ -143,10 +147,8 @@ fn answer(
         xz: of(own, |grain| grain.stress.off[1]) + against.xz * gain,
         xy: of(own, |grain| grain.stress.off[2]) + against.xy * gain,
     };
-    let mu = of(own, |grain| grain.mu);
-    let cosine = f32x8::ONE / (f32x8::ONE + mu * mu).sqrt();
-    let sine = mu * cosine;
-    let strength = sine * of(own, |grain| grain.load) + cosine * of(own, |grain| grain.cohesion);
+    let strength = sine * of(own, |grain| grain.load) + cosine * cohesion;
+    let strength = strength.fast_max(f32x8::ZERO);
     let scale = scale_to_yield(&stress, strength, sine);
     let stress = Deviators {
         xx: stress.xx * scale,
@@ -156,6 +158,14 @@ fn answer(
         xy: stress.xy * scale,
     };
     (pressure, stress)
+}
+
+/// The tension [Pa] that cohesive material bears where it is whole: up to the apex of Mohr and Coulomb's cone, and no more than its
+/// cohesion.
+#[inline]
+fn tension(gap: f32x8, cohesion: f32x8, mu: f32x8) -> f32x8 {
+    let apex = f32x8::ONE / mu.fast_max(f32x8::ONE);
+    gap.simd_ge(f32x8::ZERO) & (cohesion * apex)
 }
 
 /// Friction is turned by half the friction angle against the spin, in proportion to how alike spin and shear are: the plane of
@@ -263,6 +273,28 @@ mod tests {
             stress.sort_by(f32::total_cmp);
             let sine = (stress[2] - stress[0]) / (stress[2] + stress[0]);
             assert!((sine - 0.5).abs() < 1e-3, "{axes:?}: {sine}");
+        }
+    }
+
+    #[test]
+    fn cohesive_material_bears_tension_while_it_is_whole() {
+        let mut whole = Grain {
+            mu: 2.0,
+            cohesion: 300.0,
+            compliance: 1.0,
+            ..Grain::default()
+        };
+        let apart = Mat3A::from_diagonal(Vec3A::splat(0.1).into());
+        assert!((answered(whole, apart, false).1 + 150.0).abs() < 1e-3);
+        whole.mu = 0.5;
+        assert!((answered(whole, apart, false).1 + 300.0).abs() < 1e-3);
+        let torn = Grain { gap: -0.1, ..whole };
+        let dry = Grain {
+            cohesion: 0.0,
+            ..whole
+        };
+        for grain in [torn, dry] {
+            assert!(answered(grain, apart, false).1.abs() < 1e-12);
         }
     }
 

@@ -180,7 +180,7 @@ impl Neighbours<'_> {
         let parting = x * u + y * v + z * w;
         let squared = (x * x + y * y + z * z).fast_max(f32x4::splat(f32::MIN_POSITIVE));
         let pressure = f32x4::new(four.map(|j| self.shown[j].pressure()));
-        let least = pressure.fast_min(f32x4::splat(mine.pressure()));
+        let least = pressure.abs().fast_min(f32x4::splat(mine.pressure().abs()));
         let loaded = least.simd_gt(f32x4::ZERO);
         // What the gradients of both see.
         let seen = std::array::from_fn(|k| {

@@ -270,7 +270,8 @@ impl Work {
             .zip(&self.shown)
             .with_min_len(lists::CHUNK)
             .for_each(|((grain, free, v, density), shown)| {
-                let full = if shown.pressure() > 0.0 { HELD } else { 1.0 };
+                let bears = shown.pressure().abs() > 0.0;
+                let full = if bears { HELD } else { 1.0 };
                 grain.gap = (density + beyond * grain.gap - full).min(0.0);
                 *free = match grain.role {
                     role if role.is_out() => Vec3A::ZERO,

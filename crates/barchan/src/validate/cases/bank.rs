@@ -13,7 +13,10 @@ const DENSITY: f64 = 1600.0;
 /// four times as far.
 const STANDS: f64 = 0.05;
 
-/// A vertical bank of `ratio` times the height that its cohesion holds: 4 c / (ρ g) tan(45° + φ/2).
+/// Time [s] for which a bed settles before the bank is cut from it.
+const SETTLE: f64 = 0.5;
+
+/// A vertical bank, cut from a bed at rest, of `ratio` times the height that its cohesion holds: 4 c / (ρ g) tan(45° + φ/2).
 pub fn cohesion(trial: &Trial) -> Result<Outcome, Trouble> {
     let setting = &trial.setting;
     let d = HEIGHT / setting.across;
@@ -27,10 +30,13 @@ pub fn cohesion(trial: &Trial) -> Result<Outcome, Trouble> {
         .ground(ROUGH)
         .slice(width)
         .wall([1.0, 0.0, 0.0], [0.0; 3], MIRROR)
-        .fill(&block([0.0; 3], [length, HEIGHT, width]));
+        .wall([-1.0, 0.0, 0.0], [length + HEIGHT, 0.0, 0.0], MIRROR)
+        .fill(&block([0.0; 3], [length + HEIGHT, HEIGHT, width]));
     let mut lab = Lab::new(trial, &text)?;
+    lab.until(SETTLE)?;
+    lab.remove(|place| f64::from(place.x) > length);
     let face = lab.places(|place| f64::from(place.x) > length - 0.5 * HEIGHT);
-    lab.until(1.0)?;
+    lab.until(SETTLE + 1.0)?;
     let moved = lab.moved(&face) / HEIGHT;
     let what = ("moved", "heights");
     let found = if setting.ratio < 1.0 {

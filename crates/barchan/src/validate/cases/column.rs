@@ -64,8 +64,7 @@ pub fn column(trial: &Trial) -> Result<Outcome, Trouble> {
     };
     // The edge: where less than half of a layer of particles is left.
     let reach = profile.front(0.5 * d) / RADIUS - 1.0;
-    // The height on the axis: where it comes to a point, a wider mean is lower.
-    let kept = profile.near(0.1 * RADIUS, is_round) / RADIUS;
+    let kept = lab.top_near(0.1 * RADIUS, d) / RADIUS;
     let (reach_reference, height_reference) = if is_round {
         (cylinder_reach(a), cylinder_height(a))
     } else {
