@@ -120,3 +120,23 @@ fn numbers_of_a_case_can_be_asked_for() {
     assert_eq!(ran.status.code(), Some(2));
     assert!(told(&ran).contains("from 1 to 60"), "{}", told(&ran));
 }
+
+#[test]
+fn side_by_side_trials_find_the_same_in_the_same_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["validate", "--case", "wet", "--case", "flight", "--json"];
+    let found = |threads: &str| {
+        let ran = run(
+            folder.path(),
+            &[&args[..], &["--threads", threads]].concat(),
+        );
+        let mut figures = lines(&ran.stdout);
+        for figure in &mut figures {
+            figure["seconds"] = Value::Null;
+        }
+        figures
+    };
+    let alone = found("1");
+    assert!(alone.len() > 8, "{alone:?}");
+    assert_eq!(alone, found("3"));
+}

@@ -2,7 +2,9 @@
 
 use super::say::{duration, grouped, out, talk};
 use super::{Failure, start_threads};
-use crate::validate::{CASES, Case, Finding, METHODS, Method, Record, Size, Wanted, method, page};
+use crate::validate::{
+    CASES, Case, Finding, METHODS, Method, Plan, Record, Size, Wanted, make_all, method, page,
+};
 use barchan_out::plot::digits;
 use barchan_sim::atomic;
 use std::path::{Path, PathBuf};
@@ -48,7 +50,7 @@ pub struct ValidateArgs {
 
 /// Runs `validate`.
 pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
-    start_threads(args.threads);
+    let threads = start_threads(args.threads);
     let size = if args.size == "full" {
         Size::Full
     } else {
@@ -63,16 +65,18 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     };
     let (cases, methods) = (chosen_cases(&args.cases)?, chosen_methods(&args.methods)?);
     let began = Instant::now();
-    let mut records = Vec::new();
+    let mut plans = Vec::new();
     for case in cases {
         for method in methods.iter().filter(|method| case.applies_to(method)) {
-            for setting in case.settings(method, size, &wanted) {
-                let record = Record::make(case, setting, method);
-                tell(&record, args.json);
-                records.push(record);
-            }
+            let settings = case.settings(method, size, &wanted).into_iter();
+            plans.extend(settings.map(|setting| Plan {
+                case,
+                setting,
+                method,
+            }));
         }
     }
+    let records = make_all(&plans, threads, |record| tell(record, args.json));
     let seconds = began.elapsed().as_secs_f64();
     if let Some(folder) = &args.output {
         write_report(folder, &page(&records, &args.size, seconds))?;

@@ -17,6 +17,10 @@ pub enum Skill {
     Continuum,
     /// Being single grains, however few.
     Grains,
+    /// Having cells of eight particles: what is as fine in cells has more particles.
+    Grid,
+    /// Having no cells.
+    Meshless,
 }
 
 /// A method.
@@ -33,7 +37,7 @@ pub struct Method {
     pub only_by_name: bool,
 }
 
-use Skill::{Bodies, Cohesion, Continuum, Flight, Grains, Sand, Water};
+use Skill::{Bodies, Cohesion, Continuum, Flight, Grains, Grid, Meshless, Sand, Water};
 
 /// All methods.
 pub const METHODS: &[Method] = &[
@@ -41,28 +45,28 @@ pub const METHODS: &[Method] = &[
         name: "flip",
         keys: "method = \"flip\"",
         cell: 2.0,
-        skills: &[Sand, Cohesion, Bodies, Water, Flight, Continuum],
+        skills: &[Sand, Cohesion, Bodies, Water, Flight, Continuum, Grid],
         only_by_name: false,
     },
     Method {
         name: "sph",
         keys: "method = \"sph\"",
         cell: 1.0,
-        skills: &[Sand, Cohesion, Bodies, Flight, Continuum],
+        skills: &[Sand, Cohesion, Bodies, Flight, Continuum, Meshless],
         only_by_name: false,
     },
     Method {
         name: "dem",
         keys: "method = \"dem\"\noverlap = 0.05",
         cell: 1.0,
-        skills: &[Sand, Cohesion, Bodies, Flight, Grains],
+        skills: &[Sand, Cohesion, Bodies, Flight, Grains, Meshless],
         only_by_name: true,
     },
     Method {
         name: "hybrid",
         keys: "method = \"hybrid\"",
         cell: 2.0,
-        skills: &[Sand, Cohesion, Bodies, Flight, Continuum],
+        skills: &[Sand, Cohesion, Bodies, Flight, Continuum, Grid],
         only_by_name: true,
     },
     Method {
@@ -76,14 +80,14 @@ pub const METHODS: &[Method] = &[
         name: "zhu-bridson",
         keys: "method = \"flip\"\nfriction = \"zhu-bridson\"",
         cell: 2.0,
-        skills: &[Sand, Cohesion, Flight, Continuum],
+        skills: &[Sand, Cohesion, Flight, Continuum, Grid],
         only_by_name: true,
     },
     Method {
         name: "ihmsen",
         keys: "method = \"sph\"\nscheme = \"ihmsen\"",
         cell: 1.0,
-        skills: &[Sand, Cohesion, Flight, Continuum],
+        skills: &[Sand, Cohesion, Flight, Continuum, Meshless],
         only_by_name: true,
     },
 ];

@@ -10,6 +10,7 @@ mod profile;
 mod record;
 mod report;
 mod scene_text;
+mod side_by_side;
 mod table;
 mod trial;
 
@@ -17,5 +18,6 @@ pub use grains::{Grains, WAYS, Way};
 pub use method::{METHODS, Method, method};
 pub use record::Record;
 pub use report::page;
+pub use side_by_side::{Plan, make_all};
 pub use table::{CASES, Case, Size, Wanted};
 pub use trial::Finding;

@@ -155,13 +155,34 @@ pub const CASES: &[Case] = &[
         fast: &[
             Sweep {
                 base: form("slab"),
+                needs: Some(Skill::Grid),
                 angles: &[25.0, 34.0, 42.0],
                 across: &[40.0],
                 ..ONE
             },
             Sweep {
                 base: form("cone"),
+                needs: Some(Skill::Grid),
                 across: &[32.0],
+                ..ONE
+            },
+            Sweep {
+                base: Setting {
+                    seeds: 3,
+                    ..form("slab")
+                },
+                needs: Some(Skill::Meshless),
+                angles: &[25.0, 34.0, 42.0],
+                across: &[24.0],
+                ..ONE
+            },
+            Sweep {
+                base: Setting {
+                    seeds: 3,
+                    ..form("cone")
+                },
+                needs: Some(Skill::Meshless),
+                across: &[24.0],
                 ..ONE
             },
         ],
