@@ -122,6 +122,8 @@ struct Four {
     rolling: Vector<f64x4>,
     /// Overlap over the smaller radius.
     depth: f64x4,
+    /// False where each grain is a ball.
+    composite: bool,
 }
 
 /// What four contacts do.
@@ -332,6 +334,7 @@ impl Scene<'_> {
             levers,
             rolling: i.spin - j.spin,
             depth: overlap / i.radius.at_most(j.radius),
+            composite: !self.places.is_empty(),
         }
     }
 }
@@ -354,6 +357,12 @@ fn push(
         torque: levers[0].cross(force),
         other_torque: levers[1].cross(force),
     };
+    if four.composite {
+        let load = force.dot(touch.normal) + pair.pull(touch);
+        let torque = pair.resist_turning(touch, four.rolling, load);
+        push.torque = push.torque + torque;
+        push.other_torque = push.other_torque + torque;
+    }
     if !share.rolls.is_empty() {
         let load = force.dot(touch.normal) + pair.pull(touch);
         let mut roll = recall(mets, share.rolls);

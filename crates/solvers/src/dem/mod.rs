@@ -261,6 +261,7 @@ fn pairs(model: &Model, contact: &Contact, young: f64) -> Vec<Pair> {
                 damping: damping(mean(material.restitution, other.restitution)),
                 friction,
                 rolling: mean(grain.rolling, other_grain.rolling),
+                turning: mean(turning(grain), turning(other_grain)) * friction,
                 pull: mean(grain.stickiness, other_grain.stickiness)
                     * 2.0
                     * f64::from(model.gravity.length()),
@@ -278,6 +279,16 @@ fn pairs(model: &Model, contact: &Contact, young: f64) -> Vec<Pair> {
             }
         })
         .collect()
+}
+
+/// Resistance of a grain to turning upon what it touches, over the coefficient of friction: balls have none, unless a scene says so, and
+/// what is made of several the little that rough spots have.
+fn turning(grain: &Grain) -> f64 {
+    const OF_COMPOSITES: f64 = 0.02;
+    match grain.shape.balls() {
+        [_] => 0.0,
+        _ => OF_COMPOSITES,
+    }
 }
 
 /// Rolling resistance of a grain on a wall of this `friction`. What is too smooth to rub does not keep a grain from rolling
@@ -300,6 +311,7 @@ fn walls(model: &Model, contact: &Contact, young: f64) -> Vec<Pair> {
                 damping: damping(body.restitution.map_or(material.restitution, f64::from)),
                 friction,
                 rolling: rolling_on(grain, friction),
+                turning: turning(grain) * friction.min(1.0),
                 ..Pair::elastic((young, grain.poisson), (f64::INFINITY, 0.0))
             }
         })

@@ -169,8 +169,9 @@ impl Scene<'_> {
         let force: DVec3 = law.force(pair, &touch, &mut spring).into();
         *memory.0 = spring.into();
         let mut torque = lever.cross(force);
+        let pressing = force.dot(normal) + pair.pull(&touch);
+        torque += DVec3::from(pair.resist_turning(&touch, seen.spin().into(), pressing));
         if let Some(roll) = memory.1 {
-            let pressing = force.dot(normal) + pair.pull(&touch);
             let mut rolled = Vector::from(*roll);
             let resisted = pair.resist_rolling(&touch, seen.spin().into(), pressing, &mut rolled);
             *roll = rolled.into();
