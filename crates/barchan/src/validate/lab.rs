@@ -165,8 +165,8 @@ impl Lab {
             .collect()
     }
 
-    /// The highest place [m] of the material within `reach` [m] of the y axis, whose particles are `d` [m] apart. (Counting what lies there would
-    /// depend on where a dozen columns of particles happen to stand.)
+    /// The highest place [m] of the material within `reach` [m], or two spacings, of the y axis; its particles are `d` [m] apart. (Counting what
+    /// lies there would depend on where a dozen columns of particles happen to stand.)
     pub fn top_near(&self, reach: f64, d: f64) -> f64 {
         let places = self.state.particles.position.iter();
         let near = places.filter(|place| f64::from(place.x.hypot(place.z)) < reach.max(2.0 * d));

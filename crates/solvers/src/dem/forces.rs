@@ -357,16 +357,15 @@ fn push(
         torque: levers[0].cross(force),
         other_torque: levers[1].cross(force),
     };
+    let load = || force.dot(touch.normal) + pair.pull(touch);
     if four.composite {
-        let load = force.dot(touch.normal) + pair.pull(touch);
-        let torque = pair.resist_turning(touch, four.rolling, load);
+        let torque = pair.resist_turning(touch, four.rolling, load());
         push.torque = push.torque + torque;
         push.other_torque = push.other_torque + torque;
     }
     if !share.rolls.is_empty() {
-        let load = force.dot(touch.normal) + pair.pull(touch);
         let mut roll = recall(mets, share.rolls);
-        let torque = pair.resist_rolling(touch, four.rolling, load, &mut roll);
+        let torque = pair.resist_rolling(touch, four.rolling, load(), &mut roll);
         keep(&mets[..count], &roll, share.rolls);
         push.torque = push.torque + torque;
         push.other_torque = push.other_torque + torque;
