@@ -31,13 +31,24 @@ pub struct Method {
     pub keys: &'static str,
     /// Its resolution over the distance between particles: 2 where it has cells of eight.
     pub cell: f64,
-    /// What it can do.
+    /// What it can do, beside what its cells say.
     pub skills: &'static [Skill],
     /// True for what runs only when it is named: kept for comparison, or not yet fit for all cases.
     pub only_by_name: bool,
 }
 
-use Skill::{Bodies, Cohesion, Continuum, Flight, Grains, Grid, Meshless, Sand, Water};
+impl Method {
+    /// Whether it can do what a case needs.
+    pub fn can(&self, skill: Skill) -> bool {
+        match skill {
+            Skill::Grid => self.cell > 1.0,
+            Skill::Meshless => self.cell <= 1.0,
+            _ => self.skills.contains(&skill),
+        }
+    }
+}
+
+use Skill::{Bodies, Cohesion, Continuum, Flight, Grains, Sand, Water};
 
 /// All methods.
 pub const METHODS: &[Method] = &[
@@ -45,28 +56,28 @@ pub const METHODS: &[Method] = &[
         name: "flip",
         keys: "method = \"flip\"",
         cell: 2.0,
-        skills: &[Sand, Cohesion, Bodies, Water, Flight, Continuum, Grid],
+        skills: &[Sand, Cohesion, Bodies, Water, Flight, Continuum],
         only_by_name: false,
     },
     Method {
         name: "sph",
         keys: "method = \"sph\"",
         cell: 1.0,
-        skills: &[Sand, Cohesion, Bodies, Flight, Continuum, Meshless],
+        skills: &[Sand, Cohesion, Bodies, Flight, Continuum],
         only_by_name: false,
     },
     Method {
         name: "dem",
         keys: "method = \"dem\"\noverlap = 0.05",
         cell: 1.0,
-        skills: &[Sand, Cohesion, Bodies, Flight, Grains, Meshless],
+        skills: &[Sand, Cohesion, Bodies, Flight, Grains],
         only_by_name: true,
     },
     Method {
         name: "hybrid",
         keys: "method = \"hybrid\"",
         cell: 2.0,
-        skills: &[Sand, Cohesion, Bodies, Flight, Continuum, Grid],
+        skills: &[Sand, Cohesion, Bodies, Flight, Continuum],
         only_by_name: true,
     },
     Method {
@@ -80,14 +91,14 @@ pub const METHODS: &[Method] = &[
         name: "zhu-bridson",
         keys: "method = \"flip\"\nfriction = \"zhu-bridson\"",
         cell: 2.0,
-        skills: &[Sand, Cohesion, Flight, Continuum, Grid],
+        skills: &[Sand, Cohesion, Flight, Continuum],
         only_by_name: true,
     },
     Method {
         name: "ihmsen",
         keys: "method = \"sph\"\nscheme = \"ihmsen\"",
         cell: 1.0,
-        skills: &[Sand, Cohesion, Flight, Continuum, Meshless],
+        skills: &[Sand, Cohesion, Flight, Continuum],
         only_by_name: true,
     },
 ];

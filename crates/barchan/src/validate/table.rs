@@ -95,9 +95,9 @@ impl Case {
             Size::Fast => self.fast,
             Size::Full => self.full,
         };
-        let can = |skill| method.skills.contains(&skill);
         let mut all: Vec<Setting> = Vec::new();
-        for sweep in sweeps.iter().filter(|sweep| sweep.needs.is_none_or(can)) {
+        let can = |sweep: &&Sweep| sweep.needs.is_none_or(|skill| method.can(skill));
+        for sweep in sweeps.iter().filter(can) {
             for setting in sweep.settings(wanted) {
                 // Sweeps that differ only in what is replaced by the numbers wanted.
                 if !all.contains(&setting) {
@@ -110,7 +110,7 @@ impl Case {
 
     /// True where it says something about `method`.
     pub fn applies_to(&self, method: &Method) -> bool {
-        method.skills.contains(&self.needs)
+        method.can(self.needs)
     }
 }
 

@@ -261,7 +261,7 @@ fn pairs(model: &Model, contact: &Contact, young: f64) -> Vec<Pair> {
                 damping: damping(mean(material.restitution, other.restitution)),
                 friction,
                 rolling: mean(grain.rolling, other_grain.rolling),
-                turning: mean(turning(grain), turning(other_grain)) * friction,
+                turning: mean(turning(grain, friction), turning(other_grain, friction)),
                 pull: mean(grain.stickiness, other_grain.stickiness)
                     * 2.0
                     * f64::from(model.gravity.length()),
@@ -281,13 +281,13 @@ fn pairs(model: &Model, contact: &Contact, young: f64) -> Vec<Pair> {
         .collect()
 }
 
-/// Resistance of a grain to turning upon what it touches, over the coefficient of friction: balls have none, unless a scene says so, and
-/// what is made of several the little that rough spots have.
-fn turning(grain: &Grain) -> f64 {
+/// Resistance of a grain to turning upon what it touches with this `friction`: balls have none, unless a scene says so, and what is
+/// made of several the little that rough spots have.
+fn turning(grain: &Grain, friction: f64) -> f64 {
     const OF_COMPOSITES: f64 = 0.02;
     match grain.shape.balls() {
         [_] => 0.0,
-        _ => OF_COMPOSITES,
+        _ => OF_COMPOSITES * friction.min(1.0),
     }
 }
 
@@ -311,7 +311,7 @@ fn walls(model: &Model, contact: &Contact, young: f64) -> Vec<Pair> {
                 damping: damping(body.restitution.map_or(material.restitution, f64::from)),
                 friction,
                 rolling: rolling_on(grain, friction),
-                turning: turning(grain) * friction.min(1.0),
+                turning: turning(grain, friction),
                 ..Pair::elastic((young, grain.poisson), (f64::INFINITY, 0.0))
             }
         })
