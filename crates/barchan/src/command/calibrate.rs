@@ -150,6 +150,9 @@ struct Row {
     rolling: f64,
     angle: f64,
     scatter: f64,
+    /// How many were made, and how many of them had a slope to be measured: a bed may jam, a layer may not flow.
+    made: usize,
+    measured: usize,
 }
 
 impl Row {
@@ -172,6 +175,8 @@ impl Row {
     }
 
     fn of((friction, rolling): (f64, f64), angles: &[f64]) -> Self {
+        let made = angles.len();
+        let angles: Vec<f64> = angles.iter().copied().filter(|a| a.is_finite()).collect();
         let count = angles.len() as f64;
         let angle = angles.iter().sum::<f64>() / count;
         let squares = angles.iter().map(|one| (one - angle).powi(2)).sum::<f64>();
@@ -180,20 +185,31 @@ impl Row {
             rolling,
             angle,
             scatter: (squares / (count - 1.0).max(1.0)).sqrt(),
+            made,
+            measured: angles.len(),
         }
     }
 
     fn line(&self, name: &str) -> String {
-        format!(
-            "{name:12} friction {:<5} rolling {:<5} angle {:5.1} ± {:.1} deg",
-            self.friction, self.rolling, self.angle, self.scatter
-        )
+        let contact = format!(
+            "{name:12} friction {:<5} rolling {:<5}",
+            self.friction, self.rolling
+        );
+        let angle = format!("angle {:5.1} ± {:.1} deg", self.angle, self.scatter);
+        match (self.measured, self.made) {
+            (0, _) => format!("{contact} no slope to be measured"),
+            (measured, made) if measured < made => {
+                format!("{contact} {angle}, of {measured} of {made}: the others had no slope")
+            }
+            _ => format!("{contact} {angle}"),
+        }
     }
 
     fn tell(&self, name: &str) {
         let line = json!({
             "shape": name, "friction": self.friction, "rolling_friction": self.rolling,
             "repose_angle_deg": self.angle, "scatter_deg": self.scatter,
+            "made": self.made, "measured": self.measured,
         });
         out(&line.to_string());
     }
@@ -237,5 +253,15 @@ mod tests {
         let text = table("cube", &rows);
         assert!(text.contains("friction = [0.10, 0.30]"), "{text}");
         assert!(text.contains("angle    = [21.0, 25.0]"), "{text}");
+    }
+
+    #[test]
+    fn what_jams_has_no_part_in_the_mean_and_is_told() {
+        let row = Row::of((0.5, 0.0), &[40.0, f64::NAN, 44.0]);
+        assert!((row.angle - 42.0).abs() < 1e-12);
+        assert!(row.line("popcorn").contains("of 2 of 3"));
+        let none = Row::of((0.5, 0.0), &[f64::NAN]);
+        assert!(none.line("popcorn").contains("no slope"));
+        assert!(table("popcorn", &[none]).contains("angle    = []"));
     }
 }

@@ -34,6 +34,9 @@ pub struct ValidateArgs {
     /// Lengths of steps, as parts of what the method would take
     #[arg(long = "step", value_name = "PART,…", value_delimiter = ',', value_parser = part)]
     steps: Vec<f64>,
+    /// Rate of pouring over the usual one, where a case pours
+    #[arg(long, value_name = "PART", value_parser = part)]
+    rate: Option<f64>,
     /// Seeds that the mean is taken of, where a case knows seeds
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
     seeds: Option<u32>,
@@ -61,6 +64,7 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
         ratios: args.ratios.clone(),
         across: args.across.clone(),
         steps: args.steps.clone(),
+        rate: args.rate,
         seeds: args.seeds,
     };
     let (cases, methods) = (chosen_cases(&args.cases)?, chosen_methods(&args.methods)?);

@@ -57,6 +57,8 @@ pub struct Wanted {
     pub across: Vec<f64>,
     /// Lengths of steps.
     pub steps: Vec<f64>,
+    /// Rate of pouring over the usual one.
+    pub rate: Option<f64>,
     /// How many seeds the mean is taken of.
     pub seeds: Option<u32>,
 }
@@ -74,6 +76,7 @@ impl Sweep {
                         ratio: *ratio,
                         across: *across,
                         step: *step,
+                        rate: wanted.rate.unwrap_or(self.base.rate),
                         seeds: wanted.seeds.unwrap_or(self.base.seeds),
                         ..self.base
                     }));
