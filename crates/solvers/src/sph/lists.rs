@@ -8,7 +8,7 @@ use barchan_base::cells::{Cells, Cursor};
 use glam::{IVec3, Vec3A};
 use rayon::prelude::*;
 use std::ops::Range;
-use wide::{f32x4, f32x8};
+use wide::{f32x4, f32x8, u32x8};
 
 /// Particles in one list, and in one piece of every loop.
 pub const CHUNK: usize = 512;
@@ -141,10 +141,28 @@ impl List {
     }
 }
 
-/// Candidates looked at in one go.
-const BATCH: usize = 64;
-/// Numbers worked on side by side.
+/// Candidates looked at side by side.
+const WIDE: usize = 8;
+/// Neighbours worked on side by side.
 const LANES: usize = 4;
+
+/// For each pattern of eight bits, which of them are set, in order; then zeros.
+const HITS: [[u32; WIDE]; 1 << WIDE] = {
+    let mut hits = [[0; WIDE]; 1 << WIDE];
+    let mut pattern = 0;
+    while pattern < hits.len() {
+        let (mut bit, mut count) = (0, 0);
+        while bit < WIDE {
+            if pattern >> bit & 1 == 1 {
+                hits[pattern][count] = bit as u32;
+                count += 1;
+            }
+            bit += 1;
+        }
+        pattern += 1;
+    }
+    hits
+};
 
 /// The neighbours of one particle while they are searched.
 #[derive(Default)]
@@ -159,7 +177,7 @@ struct Found {
 impl Found {
     /// Makes room for `most` neighbours.
     fn make_room(&mut self, most: usize) {
-        let most = most + BATCH;
+        let most = most + WIDE;
         if self.near.len() < most {
             self.near.resize(most, 0);
             self.share.resize(most, 1.0);
@@ -167,37 +185,34 @@ impl Found {
         }
     }
 
-    /// Takes the near ones of a batch of particles, all but `i` itself.
+    /// Takes the near ones of a stretch of particles, all but `i` itself.
     #[inline]
     fn take(
         &mut self,
-        batch: Range<usize>,
+        stretch: Range<usize>,
         i: usize,
         here: [f32x8; 3],
         (axes, reach): (&[Vec<f32>; 3], f32x8),
     ) {
-        let [x, y, z] = axes.each_ref().map(|axis| &axis[batch.start..]);
-        let mut hits = 0u64;
-        for first in (0..batch.len()).step_by(PAD) {
-            let x = here[0] - eight(x, first);
-            let y = here[1] - eight(y, first);
-            let z = here[2] - eight(z, first);
+        let [xs, ys, zs] = axes;
+        for first in stretch.clone().step_by(WIDE) {
+            let x = here[0] - eight(xs, first);
+            let y = here[1] - eight(ys, first);
+            let z = here[2] - eight(zs, first);
             let near = (x * x + y * y + z * z).simd_lt(reach);
-            hits |= u64::from(near.to_bitmask()) << first;
-        }
-        // What lies behind the batch is not its own.
-        hits &= u64::MAX >> (BATCH - batch.len());
-        if batch.contains(&i) {
-            hits &= !(1 << (i - batch.start));
-        }
-        let found = &mut self.near[self.count..self.count + BATCH];
-        self.count += hits.count_ones() as usize;
-        for near in found {
-            if hits == 0 {
-                break;
+            let mut hits = near.to_bitmask() as usize % HITS.len();
+            let left = stretch.end - first;
+            if left < WIDE {
+                // What lies behind the stretch is not its own.
+                hits &= (1 << left) - 1;
             }
-            *near = batch.start as u32 + hits.trailing_zeros();
-            hits &= hits - 1;
+            if i.wrapping_sub(first) < WIDE {
+                hits &= !(1 << (i - first));
+            }
+            // Eight are written, and those that were hit are kept: no branch that would be guessed wrong.
+            let found = u32x8::splat(first as u32) + u32x8::new(HITS[hits]);
+            self.near[self.count..self.count + WIDE].copy_from_slice(&found.to_array());
+            self.count += hits.count_ones() as usize;
         }
     }
 
@@ -240,7 +255,7 @@ fn four(column: &[f32], first: usize) -> f32x4 {
 
 #[inline]
 fn eight(column: &[f32], first: usize) -> f32x8 {
-    let eight: [f32; PAD] = column[first..first + PAD]
+    let eight: [f32; WIDE] = column[first..first + WIDE]
         .try_into()
         .expect("a slice of eight");
     f32x8::new(eight)
@@ -263,7 +278,7 @@ pub struct Search<'a> {
 }
 
 /// Entries behind the last particle's, so that lanes may be read beyond it.
-pub const PAD: usize = 8;
+pub const PAD: usize = WIDE;
 
 /// Where a chunk's neighbours are collected.
 #[derive(Default)]
@@ -357,10 +372,7 @@ impl Search<'_> {
             if aside[0][row % 3] + aside[1][row / 3] > FAR {
                 continue;
             }
-            for begin in stretch.clone().step_by(BATCH) {
-                let batch = begin..(begin + BATCH).min(stretch.end);
-                found.take(batch, i, here, wide);
-            }
+            found.take(stretch.clone(), i, here, wide);
         }
         let found = &mut scratch.samples;
         found.count = 0;
