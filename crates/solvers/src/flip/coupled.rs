@@ -269,15 +269,15 @@ pub(super) struct Stopped {
     taken: Vec3,
 }
 
-/// Closes the faces that solids close: they move as the solid does, which takes what the material had more. Returns what was
-/// taken, in the order of the cells and bodies.
+/// Closes the faces that solids close: they move as the solid does, which takes what the material had more. What was
+/// taken is noted in `stopped`, in the order of the cells and bodies.
 pub(super) fn close_faces(
     field: &mut Field,
     boundary: &Boundary,
-    impulses: &mut Impulses,
+    (impulses, stopped): (&mut Impulses, &mut Vec<Stopped>),
     unit: f32,
-) -> Vec<Stopped> {
-    let mut stopped = Vec::new();
+) {
+    stopped.clear();
     for closed in boundary.closed() {
         let (cell, axis) = (closed.cell as usize, closed.axis as usize);
         // The mass about a face is given as if it were all open; what is really there is less.
@@ -306,5 +306,4 @@ pub(super) fn close_faces(
         });
     }
     stopped.sort_by_key(|stopped| (stopped.cell, stopped.body));
-    stopped
 }

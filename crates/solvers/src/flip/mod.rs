@@ -96,6 +96,7 @@ pub struct Flip {
     repair: Repair,
     shift: Vec<Vec3>,
     held: Vec<(u64, u64)>,
+    stopped: Vec<Stopped>,
     watch: Watch,
 }
 
@@ -151,6 +152,7 @@ impl Flip {
             repair: Repair::default(),
             shift: Vec::new(),
             held: Vec::new(),
+            stopped: Vec::new(),
             watch: Watch {
                 since: Instant::now(),
                 spent: [0.0; PHASES.len()],
@@ -222,8 +224,8 @@ impl Solver for Flip {
         self.particles_to_grid(model, state);
         self.watch.lap(TO_GRID);
         let mut impulses = Impulses::new(&state.solids);
-        let stopped = self.push(model, dt, &mut impulses);
-        let measures = self.solve(model, state, (dt, &stopped), &mut impulses);
+        self.push(model, dt, &mut impulses);
+        let measures = self.solve(model, state, dt, &mut impulses);
         self.extend();
         self.watch.lap(SOLVE);
         let crowded = self.mend(model, state, dt);
@@ -408,7 +410,7 @@ impl Flip {
     }
 
     /// Gravity, and solids that take the faces they close along.
-    fn push(&mut self, model: &Model, dt: f64, impulses: &mut Impulses) -> Vec<Stopped> {
+    fn push(&mut self, model: &Model, dt: f64, impulses: &mut Impulses) {
         let pull = model.gravity * dt as f32;
         for axis in 0..3 {
             (&mut self.field.velocity[axis], &self.field.mass[axis])
@@ -418,7 +420,8 @@ impl Flip {
         }
         self.stop_held();
         let unit = self.cell_mass(model);
-        close_faces(&mut self.field, &self.boundary, impulses, unit)
+        let stopped = &mut self.stopped;
+        close_faces(&mut self.field, &self.boundary, (impulses, stopped), unit);
     }
 
     /// Mass of a full cell [kg].
@@ -432,13 +435,13 @@ impl Flip {
         &mut self,
         model: &Model,
         state: &mut State,
-        (dt, stopped): (f64, &[Stopped]),
+        dt: f64,
         impulses: &mut Impulses,
     ) -> Vec<(&'static str, f64)> {
         self.unknowns.number(&self.field);
         match self.kind {
             Kind::Fluid => self.solve_fluid(model, state, dt, impulses),
-            Kind::Coupled => self.solve_coupled(model, state, (dt, stopped), impulses),
+            Kind::Coupled => self.solve_coupled(model, state, dt, impulses),
             Kind::ZhuBridson => {
                 let mut measures = self.solve_fluid(model, state, dt, impulses);
                 measures.extend(self.resist(model, dt, impulses));
@@ -536,7 +539,7 @@ impl Flip {
         &mut self,
         model: &Model,
         state: &mut State,
-        (dt, stopped): (f64, &[Stopped]),
+        dt: f64,
         impulses: &mut Impulses,
     ) -> Vec<(&'static str, f64)> {
         let memory = Memory::new(&state.memory, dt);
@@ -556,7 +559,7 @@ impl Flip {
         let solved = self.coupled.solve(&mut self.field, &step);
         let unit = self.cell_mass(model);
         self.coupled
-            .push_bodies(impulses, (&self.field, unit), stopped);
+            .push_bodies(impulses, (&self.field, unit), &self.stopped);
         self.pressure.clear();
         self.pressure.resize(self.field.grid.cells(), 0.0);
         for group in self.coupled.groups() {

@@ -323,7 +323,7 @@ impl<'a> Cell<'a> {
         });
         match law.turn {
             None => rates,
-            Some(place) => rates.map(|rate| turned(&rate, &group.turns[place as usize])),
+            Some(place) => rates.map(|rate| rate.turned(&group.turns[place as usize])),
         }
     }
 
@@ -385,25 +385,6 @@ fn push_pair<const PAIR: usize>(
         ua[edge - b] += ma[edge - b] * force;
         ub[edge] -= mb[edge] * force;
         ub[edge - a] += mb[edge - a] * force;
-    }
-}
-
-/// R D Rᵀ, lane by lane.
-#[inline]
-fn turned(d: &Deviators, r: &[[f32x8; 3]; 3]) -> Deviators {
-    let zz = d.zz();
-    let m = [[d.xx, d.xy, d.xz], [d.xy, d.yy, d.yz], [d.xz, d.yz, zz]];
-    let left: [[f32x8; 3]; 3] = std::array::from_fn(|i| {
-        std::array::from_fn(|j| r[i][0] * m[0][j] + r[i][1] * m[1][j] + r[i][2] * m[2][j])
-    });
-    let entry =
-        |i: usize, j: usize| left[i][0] * r[j][0] + left[i][1] * r[j][1] + left[i][2] * r[j][2];
-    Deviators {
-        xx: entry(0, 0),
-        yy: entry(1, 1),
-        yz: entry(1, 2),
-        xz: entry(0, 2),
-        xy: entry(0, 1),
     }
 }
 

@@ -40,6 +40,27 @@ impl Deviators {
         self.xx * self.xx + self.yy * self.yy + zz * zz + off + off
     }
 
+    /// R S Rᵀ, with the rows of a rotation R.
+    #[inline]
+    pub fn turned(&self, rows: &[[f32x8; 3]; 3]) -> Self {
+        let columns = [
+            [self.xx, self.xy, self.xz],
+            [self.xy, self.yy, self.yz],
+            [self.xz, self.yz, self.zz()],
+        ];
+        let dot = |a: &[f32x8; 3], b: &[f32x8; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+        let [x, y, z] = rows;
+        let left = |row| columns.each_ref().map(|column| dot(row, column));
+        let (first, second) = (left(x), left(y));
+        Self {
+            xx: dot(&first, x),
+            yy: dot(&second, y),
+            yz: dot(&second, z),
+            xz: dot(&first, z),
+            xy: dot(&first, y),
+        }
+    }
+
     fn determinant(&self) -> f32x8 {
         let zz = self.zz();
         self.xx * (self.yy * zz - self.yz * self.yz) - self.xy * (self.xy * zz - self.yz * self.xz)

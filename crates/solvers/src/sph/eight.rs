@@ -204,18 +204,7 @@ fn turned(s: &Deviators, [x, y, z]: [f32x8; 3]) -> Deviators {
         [dy * x + dz, keep + dy * y, dy * z - dx],
         [dz * x - dy, dz * y + dx, keep + dz * z],
     ];
-    let s = [[s.xx, s.xy, s.xz], [s.xy, s.yy, s.yz], [s.xz, s.yz, s.zz()]];
-    let dot = |a: &[f32x8; 3], b: &[f32x8; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-    let m = r
-        .each_ref()
-        .map(|row| s.each_ref().map(|column| dot(row, column)));
-    Deviators {
-        xx: dot(&m[0], &r[0]),
-        yy: dot(&m[1], &r[1]),
-        yz: dot(&m[1], &r[2]),
-        xz: dot(&m[0], &r[2]),
-        xy: dot(&m[0], &r[1]),
-    }
+    s.turned(&r)
 }
 
 #[cfg(test)]

@@ -147,7 +147,7 @@ const WIDE: usize = 8;
 const LANES: usize = 4;
 
 /// For each pattern of eight bits, which of them are set, in order; then zeros.
-const HITS: [[u32; WIDE]; 1 << WIDE] = {
+static HITS: [[u32; WIDE]; 1 << WIDE] = {
     let mut hits = [[0; WIDE]; 1 << WIDE];
     let mut pattern = 0;
     while pattern < hits.len() {
