@@ -3,10 +3,12 @@
 use super::say::{duration, grouped, out, talk};
 use super::{Failure, start_threads};
 use crate::validate::{
-    CASES, Case, Finding, METHODS, Method, Plan, Record, Size, Wanted, make_all, method, page,
+    CASES, Case, Finding, METHODS, Method, Plan, Record, Size, Skill, Wanted, make_all, method,
+    page,
 };
 use barchan_out::plot::digits;
 use barchan_sim::atomic;
+use barchan_sim::grain::NAMED;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -40,6 +42,9 @@ pub struct ValidateArgs {
     /// Seeds that the mean is taken of, where a case knows seeds
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
     seeds: Option<u32>,
+    /// Shape of the single grains of dem [default: ball]
+    #[arg(long, value_name = "NAME", value_parser = shape)]
+    shape: Option<&'static str>,
     /// Print JSON lines
     #[arg(long)]
     json: bool,
@@ -66,8 +71,16 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
         steps: args.steps.clone(),
         rate: args.rate,
         seeds: args.seeds,
+        shape: args.shape,
     };
     let (cases, methods) = (chosen_cases(&args.cases)?, chosen_methods(&args.methods)?);
+    if let Some(shape) = args.shape
+        && !methods.iter().all(|method| method.can(Skill::Grains))
+    {
+        return Err(Failure::Input(format!(
+            "only dem has grains of a shape: --method dem --shape {shape}"
+        )));
+    }
     let began = Instant::now();
     let mut plans = Vec::new();
     for case in cases {
@@ -102,6 +115,14 @@ fn fineness(text: &str) -> Result<f64, String> {
 
 fn part(text: &str) -> Result<f64, String> {
     between(text, 0.01, 2.0)
+}
+
+fn shape(text: &str) -> Result<&'static str, String> {
+    let mut names = NAMED.iter().map(|(name, _)| *name);
+    names.find(|name| *name == text).ok_or_else(|| {
+        let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
+        format!("possible: {}", names.join(", "))
+    })
 }
 
 fn between(text: &str, least: f64, most: f64) -> Result<f64, String> {

@@ -16,6 +16,11 @@ pub struct Grains<'a> {
     pub rolling: f64,
 }
 
+/// The table of grains of a shape in a scene, which rub as their angle asks for.
+pub fn of_shape(shape: &str) -> String {
+    format!("[materials.m.grain]\nshape = \"{shape}\"")
+}
+
 /// A way to measure the angle of a material.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
@@ -77,7 +82,8 @@ impl Way {
             },
             method: method("dem").ok_or("there is no method of single grains")?,
             grain: format!(
-                "[materials.m.grain]\nshape = \"{shape}\"\nfriction = {friction}\nrolling_friction = {rolling}"
+                "{}\nfriction = {friction}\nrolling_friction = {rolling}",
+                of_shape(shape)
             ),
             seed,
         };

@@ -15,7 +15,7 @@ mod table;
 mod trial;
 
 pub use grains::{Grains, WAYS, Way};
-pub use method::{METHODS, Method, method};
+pub use method::{METHODS, Method, Skill, method};
 pub use record::Record;
 pub use report::page;
 pub use side_by_side::{Plan, make_all};

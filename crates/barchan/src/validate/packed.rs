@@ -10,6 +10,7 @@ use barchan_base::shape::Shape;
 use barchan_base::{Bounds, Pose};
 use barchan_sim::body::{Body, Form};
 use barchan_sim::coupling::coupling;
+use barchan_sim::grain::GrainShape;
 use barchan_sim::model::Fill;
 use barchan_sim::run::Run;
 use barchan_sim::scene::{Contact, Scene, Stiffness};
@@ -20,8 +21,8 @@ use glam::{Quat, Vec3};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Height of the lattice over that of the fill: what lies on a lattice is this much looser, and a little more.
-const HIGHER: f32 = 1.75;
+/// Height of the lattice over that of the fill: balls that lie on a lattice are this much looser, and a little more.
+const HIGHER: f64 = 1.75;
 /// How long grains fall together, over the time of a fall through the lattice's height.
 const FALLS: f64 = 2.5;
 /// Friction while they fall over what they have, and they roll freely and do not stick.
@@ -38,7 +39,7 @@ pub fn pack(scene: &Scene, state: &mut State) -> Result<(), Trouble> {
     let heap = boxed(scene, fill, &bounds);
     let columns = barchan_solvers::solver(&heap).columns();
     let mut settled = start(&heap.model, heap.fps, columns).map_err(|e| e.to_string())?;
-    let height = f64::from(HIGHER * bounds.size().y);
+    let height = higher(scene, fill) * f64::from(bounds.size().y);
     let frames = (FALLS * (2.0 * height / G).sqrt() * FPS).ceil();
     let mut run = Run {
         model: &heap.model,
@@ -88,7 +89,7 @@ fn boxed(scene: &Scene, fill: &Fill, bounds: &Bounds) -> Scene {
     model.emitters.clear();
     model.sinks.clear();
     model.wet.clear();
-    let size = bounds.size() * Vec3::new(1.0, HIGHER, 1.0);
+    let size = bounds.size() * Vec3::new(1.0, higher(scene, fill) as f32, 1.0);
     let middle = Pose::new(bounds.min + 0.5 * size, Quat::IDENTITY);
     model.fills = vec![Fill {
         shape: Shape::Cuboid { half: 0.5 * size }.placed(middle, 1.0),
@@ -106,6 +107,13 @@ fn boxed(scene: &Scene, fill: &Fill, bounds: &Bounds) -> Scene {
     heap
 }
 
+/// Height of the lattice over that of the fill. On a lattice a grain has the room of a ball that holds it, of which composites fill less.
+fn higher(scene: &Scene, fill: &Fill) -> f64 {
+    let ball = GrainShape::ball().solid().volume;
+    let grain = scene.model.grains.get(fill.material);
+    HIGHER * grain.map_or(1.0, |grain| ball / grain.shape.solid().volume)
+}
+
 fn wall(normal: Vec3, at: Vec3) -> Body {
     let plane = Shape::HalfSpace { normal }.placed(Pose::new(at, Quat::IDENTITY), 1.0);
     Body {
@@ -118,34 +126,48 @@ fn wall(normal: Vec3, at: Vec3) -> Body {
 
 #[cfg(test)]
 mod tests {
+    use crate::validate::grains::of_shape;
     use crate::validate::lab::Lab;
     use crate::validate::method::method;
     use crate::validate::scene_text::{SceneText, block};
     use crate::validate::table::form;
     use crate::validate::trial::{Setting, Trial};
 
-    #[test]
-    fn grains_begin_as_dense_as_sand_that_was_levelled() {
-        let (d, edge) = (0.01, 0.08);
+    /// Grains of `shape`, a centimetre large, that begin in a cube with this `edge` [m].
+    fn cube(shape: &str, edge: f64) -> Lab {
         let trial = Trial {
             setting: Setting {
                 angle: 38.0,
-                across: 8.0,
+                across: edge / 0.01,
                 ..form("")
             },
             method: method("dem").expect("a method"),
-            grain: String::new(),
+            grain: of_shape(shape),
             seed: 1,
         };
-        let text = SceneText::new(&trial, d)
+        let text = SceneText::new(&trial, 0.01)
             .seed(1)
             .sand(trial.setting.angle)
             .ground(1.0)
-            .fill(&block([0.0; 3], [edge, edge, edge]));
-        let lab = Lab::new(&trial, &text).expect("a scene");
+            .fill(&block([0.0; 3], [edge; 3]));
+        Lab::new(&trial, &text).expect("a scene")
+    }
+
+    #[test]
+    fn grains_begin_as_dense_as_sand_that_was_levelled() {
+        let lab = cube("ball", 0.08);
         let solid = lab.mass() / lab.scene.model.materials[0].grain_density;
         let filled = solid / (lab.volume() * lab.state.particles.len() as f64);
         // In a narrow box walls take some of it; with all their friction they would fill 0.52.
         assert!((0.555..0.64).contains(&filled), "{filled}");
+    }
+
+    #[test]
+    fn composites_fill_what_they_should() {
+        // On a lattice they are so loose that a multiple of the height that does for balls leaves them half as high.
+        let edge = 0.04;
+        let places = &cube("tetrahedron", edge).state.particles.position;
+        let highest = places.iter().map(|place| place.y).fold(0.0, f32::max);
+        assert!(f64::from(highest) > edge - 0.01, "{highest}");
     }
 }

@@ -1,5 +1,6 @@
 //! A trial that was made, as a line of text or of JSON.
 
+use super::grains::of_shape;
 use super::method::Method;
 use super::table::Case;
 use super::trial::{Finding, Outcome, Setting, Trial, Trouble};
@@ -29,7 +30,7 @@ impl Record {
         let trial = Trial {
             setting,
             method,
-            grain: String::new(),
+            grain: setting.shape.map(of_shape).unwrap_or_default(),
             seed: 1,
         };
         let (outcome, trouble) = match (case.measure)(&trial) {
@@ -64,7 +65,7 @@ impl Record {
         json!({
             "case": self.case.name, "form": setting.form, "figure": finding.figure, "unit": finding.unit,
             "method": self.method.name, "angle": setting.angle, "ratio": setting.ratio, "across": setting.across,
-            "step": setting.step, "rate": setting.rate, "seeds": setting.seeds,
+            "step": setting.step, "rate": setting.rate, "seeds": setting.seeds, "shape": setting.shape,
             "particles": self.outcome.particles, "reference": finding.reference, "obtained": finding.obtained,
             "error": finding.error(), "tolerance": finding.tolerance(), "check": finding.check.word(),
             "pass": finding.passes(), "seconds": self.seconds,
@@ -80,6 +81,9 @@ impl Record {
             text += &format!(", {} {}", self.case.ratio, setting.ratio);
         }
         text += &format!(", 1/{}", setting.across);
+        if let Some(shape) = setting.shape {
+            text += &format!(", {shape}");
+        }
         for (name, value) in [("step", setting.step), ("rate", setting.rate)] {
             if (value - 1.0).abs() > 1e-9 {
                 text += &format!(", {name} × {value}");

@@ -61,6 +61,8 @@ pub struct Wanted {
     pub rate: Option<f64>,
     /// How many seeds the mean is taken of.
     pub seeds: Option<u32>,
+    /// Shape of single grains.
+    pub shape: Option<&'static str>,
 }
 
 impl Sweep {
@@ -78,6 +80,7 @@ impl Sweep {
                         step: *step,
                         rate: wanted.rate.unwrap_or(self.base.rate),
                         seeds: wanted.seeds.unwrap_or(self.base.seeds),
+                        shape: wanted.shape.or(self.base.shape),
                         ..self.base
                     }));
                 }
@@ -126,6 +129,7 @@ const SETTING: Setting = Setting {
     step: 1.0,
     rate: 1.0,
     seeds: 1,
+    shape: None,
     patience: 1.0,
 };
 

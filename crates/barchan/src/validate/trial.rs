@@ -19,6 +19,8 @@ pub struct Setting {
     pub rate: f64,
     /// Seeds whose mean is taken.
     pub seeds: u32,
+    /// Shape of single grains; none for the usual one.
+    pub shape: Option<&'static str>,
     /// Length of what is watched over the usual one.
     pub patience: f64,
 }
