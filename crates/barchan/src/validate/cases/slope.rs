@@ -1,6 +1,7 @@
 //! Layers on inclines: where they begin to flow, how fast they slide, and slopes that were cut or drained.
 
 use super::super::lab::{G, Lab};
+use super::super::method::Skill;
 use super::super::profile::{Profile, line};
 use super::super::scene_text::{MIRROR, ROUGH, SceneText, block};
 use super::super::trial::{Check, Curve, Outcome, Trial, Trouble};
@@ -34,8 +35,8 @@ fn inclined(angle: f64) -> [f64; 3] {
     [G * angle.sin(), -G * angle.cos(), 0.0]
 }
 
-/// A box of sand, as high at its ends as the sand, that is tilted slowly: the angle at which the upper layer flows. Gravity turns about a
-/// box that lies along the grid or askew to it, or the box turns.
+/// A box of sand that is tilted slowly: the angle at which the upper layer flows. Gravity turns about a box that lies along the grid or
+/// askew to it, or the box turns.
 pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
     let setting = &trial.setting;
     let (d, n) = (LENGTH / setting.across, setting.across);
@@ -45,16 +46,11 @@ pub fn tilt(trial: &Trial) -> Result<Outcome, Trouble> {
     let last = setting.angle + TILT_ABOVE * setting.ratio;
     let turns_box = setting.form == "box";
     let askew = f64::from(setting.form == "askew") * ASKEW;
+    let from = if turns_box { 0.0 } else { begin };
     let text = SceneText::new(trial, d)
         .seed(trial.seed)
         .sand(setting.angle);
-    let text = match setting.form {
-        "box" => turned_box(text, size, askew, &turning(last)),
-        "askew" => turned_box(text, size, askew, ""),
-        _ => fixed_box(text, size),
-    };
-    let from = if turns_box { 0.0 } else { begin };
-    let text = text
+    let text = boxed(text, trial, (size, d), (askew, last))
         .gravity(inclined(from - askew))
         .fill(&turned(&block([0.0; 3], size), askew));
     let mut lab = Lab::new(trial, &text)?;
@@ -123,6 +119,23 @@ fn speed_in_box(lab: &Lab, which: &BTreeMap<u64, Vec3>, turning: f64) -> f64 {
         particles.velocity[index].as_dvec3() - carried
     };
     lab.mean_of(which, relative).length()
+}
+
+/// The box around sand of this size [m], as high at its ends as the sand; a box that turns does so until `last` [deg]. Particles without a
+/// grid lie half a spacing above every surface: their ends are a spacing lower, or what flows out would have to climb.
+fn boxed(
+    text: SceneText,
+    trial: &Trial,
+    ([length, depth, width], spacing): ([f64; 3], f64),
+    (askew, last): (f64, f64),
+) -> SceneText {
+    let climb = f64::from(trial.method.can(Skill::Meshless)) * spacing;
+    let walls = [length, depth - climb, width];
+    match trial.setting.form {
+        "box" => turned_box(text, walls, askew, &turning(last)),
+        "askew" => turned_box(text, walls, askew, ""),
+        _ => fixed_box(text, walls),
+    }
 }
 
 /// The walls of a box in which gravity turns.
