@@ -7,6 +7,7 @@ use super::field::Field;
 use super::lanes::{BlockSetup, CellLaw, Edges, FLOATS, SEEN, WallWork};
 use super::memory::Memory;
 use super::sweep::{PAIRS, SIDES, STRIDE};
+use crate::material::turning::part_turned;
 use barchan_base::grid::{CELLS, Halo, offset_number};
 use glam::{Mat3, Vec3};
 
@@ -216,7 +217,7 @@ impl Setup<'_> {
     }
 
     /// Turns the strain rate so that the plane of shearing is one that Mohr and Coulomb's law lets slide: by half the
-    /// friction angle against the spin, in proportion to how much of the motion is spin.
+    /// friction angle against the spin, or the part of it that this motion takes.
     fn turn(&self, at: usize, sine: f32, edges: &[Edges<f32>; 3]) -> Option<Mat3> {
         let u = &self.view.arrival;
         // Slopes over the cell, in its units: slope[a][b] is that of component a along axis b.
@@ -243,8 +244,7 @@ impl Setup<'_> {
             .map(|(a, b)| (0.5 * (slope[a][b] + slope[b][a])).powi(2))
             .sum();
         let (spin, shear) = (curl.length(), (2.0 * rate).sqrt());
-        // As a whole material may turn as fast as it likes.
-        let part = spin.min(shear) / (spin.max(shear) + SLOW * self.step.push);
+        let part = part_turned(spin, shear, SLOW * self.step.push);
         if part < 1e-3 {
             return None;
         }

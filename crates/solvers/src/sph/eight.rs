@@ -3,6 +3,7 @@
 use super::operator::Grain;
 use super::shown::Shown;
 use super::tensor::Sym3;
+use crate::material::turning::parts_turned;
 use crate::material::yield_surface::{Deviators, scale_to_yield};
 use glam::Mat3A;
 use wide::f32x8;
@@ -11,11 +12,6 @@ use wide::f32x8;
 /// 2.95, the largest response of a lattice, is below 2.
 const PRESSURE: f32 = 0.2;
 const FRICTION: f32 = 0.13;
-
-/// Friction is turned in full up to so many times as much spin as shear. Layers that slide over each other also sway: at one place
-/// they spin more than they shear, at another less, and were friction turned less at both, they would slide too easily. What spins
-/// far more than it shears turns as a whole, which it may do as fast as it likes.
-const MOST_SPIN: f32 = 2.0;
 
 const LANES: usize = 8;
 
@@ -173,7 +169,7 @@ fn tension(gap: f32x8, cohesion: f32x8, mu: f32x8) -> f32x8 {
     gap.simd_ge(f32x8::ZERO) & (cohesion * apex)
 }
 
-/// Friction is turned by half the friction angle against the spin, less where there is less of it than shear: the plane of
+/// Friction is turned by half the friction angle against the spin, or the part of it that this motion takes: the plane of
 /// shearing is then one that Mohr and Coulomb's law lets slide. Shear slower than `slow` [1/s] turns nothing. The axis is
 /// given times the tangent of half the angle.
 #[inline]
@@ -183,9 +179,7 @@ fn find_turn(slopes: &[[f32x8; 3]; 3], mu: f32x8, slow: f32) -> [f32x8; 3] {
     let spin = curl[0] * curl[0] + curl[1] * curl[1] + curl[2] * curl[2];
     let spin = spin.sqrt();
     let rate = (deviator(slopes).0.square() * f32x8::splat(2.0)).sqrt();
-    let slow = f32x8::splat(slow.max(f32::MIN_POSITIVE));
-    let most = rate / (spin + slow) * f32x8::splat(MOST_SPIN);
-    let part = (spin / (rate + slow)).fast_min(most).fast_min(f32x8::ONE);
+    let part = parts_turned(spin, rate, slow);
     // Half of half the friction angle: so small that three terms of the tangent do.
     let half = mu.atan() * part * f32x8::splat(-0.25);
     let square = half * half;
@@ -289,23 +283,6 @@ mod tests {
         };
         for grain in [torn, dry] {
             assert!(answered(grain, apart, false).1.abs() < 1e-12);
-        }
-    }
-
-    #[test]
-    fn friction_turns_in_full_where_layers_slide_and_hardly_in_what_turns_as_a_whole() {
-        let (shear, mu) = (3.0f32, 0.7f32);
-        let full = (0.25 * mu.atan()).tan();
-        // So many times as much spin as shear, and the part of the turn.
-        for (times, part) in [(0.0, 0.0), (0.4, 0.4), (1.0, 1.0), (1.9, 1.0), (8.0, 0.25)] {
-            let (x, y) = (0.5 * shear * (1.0 - times), 0.5 * shear * (1.0 + times));
-            let mut slopes = [[f32x8::ZERO; 3]; 3];
-            (slopes[0][1], slopes[1][0]) = (f32x8::splat(x), f32x8::splat(y));
-            let turn = find_turn(&slopes, f32x8::splat(mu), 1e-6);
-            let [x, y, z] = turn.map(|axis| axis.to_array()[5]);
-            let expected = (0.25 * mu.atan() * part).tan();
-            assert!(x.abs() + y.abs() < 1e-6 * full);
-            assert!((z - expected).abs() < 1e-3 * full, "{times}: {z}");
         }
     }
 
