@@ -370,15 +370,15 @@ pub const CASES: &[Case] = &[
                 base: form("cylinder"),
                 needs: Some(Skill::Continuum),
                 angles: &[31.0],
-                ratios: &[1.0],
-                across: &[36.0],
+                ratios: &[0.9],
+                across: &[30.0],
                 ..ONE
             },
             Sweep {
                 base: form("cylinder"),
                 needs: Some(Skill::Grains),
                 angles: &[31.0],
-                ratios: &[0.5, 1.0],
+                ratios: &[0.5, 0.9],
                 across: &[24.0],
                 ..ONE
             },
@@ -386,7 +386,7 @@ pub const CASES: &[Case] = &[
                 base: form("cylinder"),
                 angles: &[31.0],
                 ratios: &[3.0],
-                across: &[24.0],
+                across: &[20.0],
                 ..ONE
             },
             Sweep {
@@ -401,7 +401,7 @@ pub const CASES: &[Case] = &[
             Sweep {
                 base: form("cylinder"),
                 angles: &[31.0],
-                ratios: &[0.5, 0.7, 1.0],
+                ratios: &[0.5, 0.7, 0.9, 1.0],
                 across: &[40.0, 72.0],
                 ..ONE
             },

@@ -131,7 +131,7 @@ impl Repairs<'_> {
         let pressure = push * 3.0 / grain.correction.trace();
         mine.set_matrix(&(grain.correction.matrix() * -pressure));
         let mine = &mine;
-        let (hold, _) = self.around.hold(site, mine);
+        let (hold, _) = self.around.hold(site, mine, grain.mu);
         self.around.push_of_walls(site, mine, &hold) * grain.lightness
     }
 }

@@ -285,7 +285,7 @@ impl Around {
         let mut push = vector(push);
         grain.load = load / (own + grain.weight);
         if !site.samples.is_empty() {
-            let (hold, rough) = self.hold(site, mine);
+            let (hold, rough) = self.hold(site, mine, grain.mu);
             grain.hold = hold;
             // Next to a wall the first row carries more than the second: its own load counts, as far as the wall can make use of
             // it. What lies on top bears nothing itself: without what is around it, it would creep along the wall.
@@ -296,9 +296,10 @@ impl Around {
         push
     }
 
-    /// How well bodies hold a particle: fully below the Coulomb limit of what they would give it if they did. And their
-    /// coefficient of friction.
-    pub fn hold(&self, site: Site<'_>, mine: &Shown) -> (Hold, f32) {
+    /// How well bodies hold a particle of friction `mu`: fully below the Coulomb limit of what they would give it if they did. And
+    /// their coefficient of friction. However rough they are, they hold no more than the material itself would: its strength is of
+    /// the mean pressure around it, which may well be more than what presses it against the wall.
+    pub fn hold(&self, site: Site<'_>, mine: &Shown, mu: f32) -> (Hold, f32) {
         let mut hold = Hold::default();
         let mut walls = [(0.0f32, Vec3A::ZERO, 0.0f32, f32::MIN_POSITIVE); 2];
         for (b, factor) in site.samples.iter() {
@@ -316,7 +317,8 @@ impl Around {
             *weight -= factor;
         }
         hold.grips = walls.map(|(normal, sliding, friction, weight)| {
-            let (limit, sliding) = (friction / weight * normal, sliding.length());
+            let friction = (friction / weight).min(mu);
+            let (limit, sliding) = (friction * normal, sliding.length());
             if sliding > limit {
                 limit / sliding
             } else {
@@ -364,7 +366,7 @@ impl Around {
                     }
                     let sums = sums.get_or_insert_with(|| none.clone());
                     let hold = match grain.role {
-                        Role::Leaning => self.hold(site, &shown[site.i]).0,
+                        Role::Leaning => self.hold(site, &shown[site.i], grain.mu).0,
                         _ => grain.hold,
                     };
                     for (b, factor) in site.samples.iter() {

@@ -18,10 +18,10 @@ fn cylinder_reach(a: f64) -> f64 {
     if a < 1.7 { 1.24 * a } else { 1.6 * a.sqrt() }
 }
 
-/// Height over the radius that stays of a cylinder of aspect ratio `a`; not told between 1 and 1.7.
+/// Height over the radius that stays of a cylinder of aspect ratio `a`; not told from 1 to 1.7.
 fn cylinder_height(a: f64) -> Option<f64> {
     match a {
-        _ if a <= 1.0 => Some(a),
+        _ if a < 1.0 => Some(a),
         _ if a > 1.7 => Some(0.88 * a.powf(1.0 / 6.0)),
         _ => None,
     }

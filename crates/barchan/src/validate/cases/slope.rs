@@ -187,8 +187,10 @@ pub fn slide(trial: &Trial) -> Result<Outcome, Trouble> {
     // The ratio is the incline's angle less the material's [deg].
     let incline = setting.angle + setting.ratio;
     let d = LENGTH / setting.across;
-    // So long that what its ends do cannot be felt in the middle: half as long, it goes 6 % faster.
-    let size = [3.0 * LENGTH, 0.2 * LENGTH, 6.0 * d];
+    // Above its angle so long that what its ends do cannot be felt in the middle: half as long, it goes 3 % faster, a quarter as
+    // long, 10 %. Below it, it has a toe in place of a free end.
+    let length = if setting.ratio < 0.0 { 3.0 } else { 6.0 };
+    let size = [length * LENGTH, 0.2 * LENGTH, 6.0 * d];
     let text = SceneText::new(trial, d)
         .seed(trial.seed)
         .sand(setting.angle)
