@@ -153,8 +153,129 @@ const STEPS: &[f64] = &[1.0, 0.5];
 /// The angles that are promised.
 const ANGLES: &[f64] = &[20.0, 25.0, 30.0, 34.0, 40.0, 45.0];
 
-/// All cases, in the order in which they are run.
+/// All cases, in the order in which they are run: first those that take longest, so that no core waits for another's in the end.
 pub const CASES: &[Case] = &[
+    Case {
+        name: "silo",
+        needs: Skill::Sand,
+        ratio: "fill",
+        // The ratio is the height of the fill in radii: the last two hardly differ once it saturates.
+        fast: &[Sweep {
+            angles: &[30.0],
+            ratios: &[3.0, 9.0],
+            across: &[12.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            angles: &[25.0, 30.0, 34.0],
+            ratios: &[2.0, 4.0, 8.0, 16.0],
+            across: &[10.0, 16.0],
+            ..ONE
+        }],
+        measure: flow::silo,
+    },
+    Case {
+        name: "hourglass",
+        needs: Skill::Sand,
+        ratio: "",
+        fast: &[Sweep {
+            across: &[9.0],
+            ..ONE
+        }],
+        full: &[Sweep {
+            angles: &[25.0, 34.0],
+            across: &[10.0, 16.0],
+            steps: STEPS,
+            ..ONE
+        }],
+        measure: flow::hourglass,
+    },
+    Case {
+        name: "column",
+        needs: Skill::Sand,
+        ratio: "aspect ratio",
+        // What is left of a low column is a thin wedge: its height, not its radius, says how fine it must be.
+        fast: &[
+            Sweep {
+                base: form("cylinder"),
+                needs: Some(Skill::Continuum),
+                angles: &[31.0],
+                ratios: &[0.5],
+                across: &[40.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("cylinder"),
+                needs: Some(Skill::Continuum),
+                angles: &[31.0],
+                ratios: &[0.9],
+                across: &[30.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("cylinder"),
+                needs: Some(Skill::Grains),
+                angles: &[31.0],
+                ratios: &[0.5, 0.9],
+                across: &[24.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("cylinder"),
+                angles: &[31.0],
+                ratios: &[3.0],
+                across: &[20.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("channel"),
+                angles: &[31.0],
+                ratios: &[1.0, 3.0],
+                across: &[24.0],
+                ..ONE
+            },
+        ],
+        full: &[
+            Sweep {
+                base: form("cylinder"),
+                angles: &[31.0],
+                ratios: &[0.5, 0.7, 0.9, 1.0],
+                across: &[40.0, 72.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("cylinder"),
+                angles: &[31.0],
+                ratios: &[1.5, 2.0, 3.0, 4.0, 5.0],
+                across: &[20.0, 36.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("channel"),
+                angles: &[31.0],
+                ratios: &[0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0],
+                across: &[24.0, 48.0],
+                ..ONE
+            },
+            Sweep {
+                base: form("cylinder"),
+                angles: &[31.0],
+                ratios: &[1.0],
+                across: &[40.0],
+                steps: &[0.5],
+                ..ONE
+            },
+            Sweep {
+                base: form("cylinder"),
+                angles: &[31.0],
+                ratios: &[3.0],
+                across: &[20.0],
+                steps: &[0.5],
+                ..ONE
+            },
+        ],
+        measure: column::column,
+    },
     Case {
         name: "pile",
         needs: Skill::Sand,
@@ -351,127 +472,6 @@ pub const CASES: &[Case] = &[
             },
         ],
         measure: pile::rest,
-    },
-    Case {
-        name: "column",
-        needs: Skill::Sand,
-        ratio: "aspect ratio",
-        // What is left of a low column is a thin wedge: its height, not its radius, says how fine it must be.
-        fast: &[
-            Sweep {
-                base: form("cylinder"),
-                needs: Some(Skill::Continuum),
-                angles: &[31.0],
-                ratios: &[0.5],
-                across: &[44.0],
-                ..ONE
-            },
-            Sweep {
-                base: form("cylinder"),
-                needs: Some(Skill::Continuum),
-                angles: &[31.0],
-                ratios: &[0.9],
-                across: &[30.0],
-                ..ONE
-            },
-            Sweep {
-                base: form("cylinder"),
-                needs: Some(Skill::Grains),
-                angles: &[31.0],
-                ratios: &[0.5, 0.9],
-                across: &[24.0],
-                ..ONE
-            },
-            Sweep {
-                base: form("cylinder"),
-                angles: &[31.0],
-                ratios: &[3.0],
-                across: &[20.0],
-                ..ONE
-            },
-            Sweep {
-                base: form("channel"),
-                angles: &[31.0],
-                ratios: &[1.0, 3.0],
-                across: &[24.0],
-                ..ONE
-            },
-        ],
-        full: &[
-            Sweep {
-                base: form("cylinder"),
-                angles: &[31.0],
-                ratios: &[0.5, 0.7, 0.9, 1.0],
-                across: &[40.0, 72.0],
-                ..ONE
-            },
-            Sweep {
-                base: form("cylinder"),
-                angles: &[31.0],
-                ratios: &[1.5, 2.0, 3.0, 4.0, 5.0],
-                across: &[20.0, 36.0],
-                ..ONE
-            },
-            Sweep {
-                base: form("channel"),
-                angles: &[31.0],
-                ratios: &[0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0],
-                across: &[24.0, 48.0],
-                ..ONE
-            },
-            Sweep {
-                base: form("cylinder"),
-                angles: &[31.0],
-                ratios: &[1.0],
-                across: &[40.0],
-                steps: &[0.5],
-                ..ONE
-            },
-            Sweep {
-                base: form("cylinder"),
-                angles: &[31.0],
-                ratios: &[3.0],
-                across: &[20.0],
-                steps: &[0.5],
-                ..ONE
-            },
-        ],
-        measure: column::column,
-    },
-    Case {
-        name: "hourglass",
-        needs: Skill::Sand,
-        ratio: "",
-        fast: &[Sweep {
-            across: &[9.0],
-            ..ONE
-        }],
-        full: &[Sweep {
-            angles: &[25.0, 34.0],
-            across: &[10.0, 16.0],
-            steps: STEPS,
-            ..ONE
-        }],
-        measure: flow::hourglass,
-    },
-    Case {
-        name: "silo",
-        needs: Skill::Sand,
-        ratio: "fill",
-        // The ratio is the height of the fill in radii: the last two hardly differ once it saturates.
-        fast: &[Sweep {
-            angles: &[30.0],
-            ratios: &[3.0, 9.0],
-            across: &[12.0],
-            ..ONE
-        }],
-        full: &[Sweep {
-            angles: &[25.0, 30.0, 34.0],
-            ratios: &[2.0, 4.0, 8.0, 16.0],
-            across: &[10.0, 16.0],
-            ..ONE
-        }],
-        measure: flow::silo,
     },
     Case {
         name: "truck",
