@@ -201,7 +201,7 @@ pub const CASES: &[Case] = &[
                 needs: Some(Skill::Continuum),
                 angles: &[31.0],
                 ratios: &[0.5],
-                across: &[40.0],
+                across: &[44.0],
                 ..ONE
             },
             Sweep {

@@ -91,6 +91,8 @@ impl Stress {
 pub(super) struct Edges<T> {
     /// 1 for each open edge, 0 for the others.
     pub open: [T; 4],
+    /// How much the slopes of the two axes' velocities count at each edge: at a surface one of them has none.
+    pub slopes: [[T; 4]; 2],
     /// 1 / the number of open edges, and a quarter of it.
     pub inverse: T,
     pub quarter: T,
@@ -99,27 +101,32 @@ pub(super) struct Edges<T> {
 impl Edges<f32> {
     pub const NONE: Self = Self {
         open: [0.0; 4],
+        slopes: [[0.0; 4]; 2],
         inverse: 0.0,
         quarter: 0.0,
     };
 
-    pub fn new(open: [f32; 4]) -> Self {
+    pub fn new(slopes: [[f32; 4]; 2]) -> Self {
+        let open: [f32; 4] =
+            std::array::from_fn(|octant| f32::from(slopes[0][octant].max(slopes[1][octant]) > 0.0));
         let count: f32 = open.iter().sum();
         Self {
             open,
+            slopes,
             inverse: if count > 0.0 { 1.0 / count } else { 0.0 },
             quarter: 0.25 * count,
         }
     }
 
     fn all_open(&self) -> bool {
-        self.quarter > 0.99
+        self.slopes.as_flattened().iter().all(|slope| *slope == 1.0)
     }
 }
 
 impl Edges<f32x8> {
     const OPEN: Self = Self {
         open: [f32x8::ONE; 4],
+        slopes: [[f32x8::ONE; 4]; 2],
         inverse: f32x8::new([0.25; 8]),
         quarter: f32x8::ONE,
     };
@@ -128,35 +135,44 @@ impl Edges<f32x8> {
         for (to, open) in self.open.iter_mut().zip(edges.open) {
             to.as_mut_array()[lane] = open;
         }
+        let slopes = self.slopes.as_flattened_mut().iter_mut();
+        for (to, slope) in slopes.zip(edges.slopes.as_flattened()) {
+            to.as_mut_array()[lane] = *slope;
+        }
         self.inverse.as_mut_array()[lane] = edges.inverse;
         self.quarter.as_mut_array()[lane] = edges.quarter;
     }
 
-    /// The rates of all four octants from those at the open edges.
+    /// The shear rates of all four octants from the slopes of velocity at the open edges.
     #[inline]
-    pub fn rates(&self, rates: &mut [f32x8; 4]) {
+    pub fn rates(&self, slopes: &[[f32x8; 4]; 2]) -> [f32x8; 4] {
+        let half = f32x8::splat(0.5);
         let mut sum = f32x8::ZERO;
-        for (rate, open) in rates.iter_mut().zip(self.open) {
-            *rate *= open;
+        let mut rates = [f32x8::ZERO; 4];
+        for (octant, rate) in rates.iter_mut().enumerate() {
+            let [a, b] = [0, 1].map(|axis| slopes[axis][octant] * self.slopes[axis][octant]);
+            *rate = half * (a + b);
             sum += *rate;
         }
         let mean = sum * self.inverse;
         for (rate, open) in rates.iter_mut().zip(self.open) {
             *rate += mean * (f32x8::ONE - open);
         }
+        rates
     }
 
-    /// The stress at the open edges from that of all four octants: what they bear together, shared among them.
+    /// The stress at the open edges from that of all four octants: what they bear together, shared among them; for the faces of either
+    /// axis.
     #[inline]
-    pub fn stresses(&self, stress: &mut [f32x8; 4]) {
+    pub fn stresses(&self, stress: [f32x8; 4]) -> [[f32x8; 4]; 2] {
         let mut closed = f32x8::ZERO;
         for (stress, open) in stress.iter().zip(self.open) {
             closed += *stress * (f32x8::ONE - open);
         }
         closed *= self.inverse;
-        for (stress, open) in stress.iter_mut().zip(self.open) {
-            *stress = (*stress + closed) * open * self.quarter;
-        }
+        let shared = stress.map(|stress| (stress + closed) * self.quarter);
+        self.slopes
+            .map(|slopes| std::array::from_fn(|octant| shared[octant] * slopes[octant]))
     }
 }
 

@@ -17,6 +17,9 @@ const CLOSING_FILL: f32 = 0.9;
 const RELAX: f32 = 0.7;
 /// Flow slower than this part of what gravity gives in a step does not turn the direction of friction.
 const SLOW: f32 = 0.02;
+/// How much of a cell's shear an edge at the surface bears. The material's own half of what is beside it does, and over that half the
+/// stress falls to nothing.
+const AT_SURFACE: f32 = 0.5;
 /// The edge's velocities are seen by four cells of four octants; the step that keeps that stable.
 const EDGE_SHARE: f32 = 0.5625;
 
@@ -152,9 +155,9 @@ impl Setup<'_> {
         let mut edges = [Edges::NONE; 3];
         let mut edge_most = 0.0f32;
         for (pair, edges) in edges.iter_mut().enumerate() {
-            let shares = self.edge_shares(at, pair);
-            edge_most = shares.into_iter().fold(edge_most, f32::max);
-            *edges = Edges::new(shares.map(|share| f32::from(share > 0.0)));
+            let seen = self.edges_seen(at, pair);
+            edge_most = seen.iter().fold(edge_most, |most, seen| most.max(seen.0));
+            *edges = Edges::new([0, 1].map(|axis| seen.map(|(_, slopes)| slopes[axis])));
         }
         let sine = field.sine[cell];
         let cosine = (1.0 - sine * sine).max(0.0).sqrt();
@@ -182,23 +185,38 @@ impl Setup<'_> {
         }
     }
 
-    /// How much the four faces about each edge of a pair of axes answer to stress; 0 where one of them does not.
-    fn edge_shares(&self, at: usize, pair: usize) -> [f32; 4] {
+    /// How much the faces about each edge of a pair of axes answer to stress, and how much the slope of either axis' velocity counts
+    /// there. At the surface one of them has none, for nothing lies beyond, and the other still does: were the edge closed, what stands two
+    /// cells high there would have nothing to hold it, and no slope above 45 degrees would stand. Where a solid closes a face, the edge is
+    /// closed: the wall rubs there.
+    fn edges_seen(&self, at: usize, pair: usize) -> [(f32, [f32; 2]); 4] {
         let (a, b) = PAIRS[pair];
         SIDES[pair].map(|(i, j)| {
             let edge = at + i * STRIDE[a] + j * STRIDE[b];
-            let [ua, ub] = [&self.view.mobility[a], &self.view.mobility[b]];
-            let faces = [
-                ua[edge],
-                ua[edge - STRIDE[b]],
-                ub[edge],
-                ub[edge - STRIDE[a]],
-            ];
-            match faces.iter().all(|mobility| *mobility > 0.0) {
-                true => faces.iter().sum(),
-                false => 0.0,
+            let sides = [(a, [edge, edge - STRIDE[b]]), (b, [edge, edge - STRIDE[a]])];
+            match sides.map(|(axis, faces)| self.slope_seen(axis, faces)) {
+                [Some(a), Some(b)] if a > 0.0 && b > 0.0 => (a + b, [1.0; 2]),
+                [Some(a), Some(_)] if a > 0.0 => (a, [AT_SURFACE, 0.0]),
+                [Some(_), Some(b)] if b > 0.0 => (b, [0.0, AT_SURFACE]),
+                _ => (0.0, [0.0; 2]),
             }
         })
+    }
+
+    /// How much two faces beside each other answer to stress: not at all where one of them is beyond the surface; none where one is closed.
+    fn slope_seen(&self, axis: usize, faces: [usize; 2]) -> Option<f32> {
+        let mobility = faces.map(|face| self.view.mobility[axis][face]);
+        if mobility.iter().all(|mobility| *mobility > 0.0) {
+            return Some(mobility.iter().sum());
+        }
+        let mut each = faces.iter().zip(mobility);
+        each.all(|(face, mobility)| mobility > 0.0 || self.is_loose(axis, *face))
+            .then_some(0.0)
+    }
+
+    /// True of a face between two cells that carry nothing and are not solid.
+    fn is_loose(&self, axis: usize, face: usize) -> bool {
+        self.view.air[face] && self.view.air[face - STRIDE[axis]]
     }
 
     /// How fast the cell may close [m/s]: not at all at the surface or where it is full, and no more than it has space.
@@ -226,12 +244,14 @@ impl Setup<'_> {
             slope[axis][axis] = u[axis][at + stride] - u[axis][at];
         }
         for (pair, &(a, b)) in PAIRS.iter().enumerate() {
-            let open = edges[pair].open;
+            let Edges {
+                slopes, inverse, ..
+            } = edges[pair];
             for (octant, &(i, j)) in SIDES[pair].iter().enumerate() {
                 let edge = at + i * STRIDE[a] + j * STRIDE[b];
-                let share = open[octant] * edges[pair].inverse;
-                slope[a][b] += share * (u[a][edge] - u[a][edge - STRIDE[b]]);
-                slope[b][a] += share * (u[b][edge] - u[b][edge - STRIDE[a]]);
+                let [of_a, of_b] = slopes.map(|slope| slope[octant] * inverse);
+                slope[a][b] += of_a * (u[a][edge] - u[a][edge - STRIDE[b]]);
+                slope[b][a] += of_b * (u[b][edge] - u[b][edge - STRIDE[a]]);
             }
         }
         let curl = Vec3::new(

@@ -303,16 +303,21 @@ impl<'a> Cell<'a> {
     #[inline]
     fn rates(&self, group: &Group, law: &Law, stretch: [f32x8; 3]) -> [Deviators; 4] {
         let [x, y, z] = &self.u;
-        let mut shear = [
-            edge_rates::<0>(y, z),
-            edge_rates::<1>(x, z),
-            edge_rates::<2>(x, y),
+        let half = f32x8::splat(0.5);
+        let shear = [
+            edge_slopes::<0>(y, z),
+            edge_slopes::<1>(x, z),
+            edge_slopes::<2>(x, y),
         ];
-        if let Some(place) = law.edges {
-            for (rates, edges) in shear.iter_mut().zip(&group.edges[place as usize]) {
-                edges.rates(rates);
+        let shear = match law.edges {
+            None => {
+                shear.map(|[a, b]| std::array::from_fn(|octant| half * (a[octant] + b[octant])))
             }
-        }
+            Some(place) => {
+                let edges = &group.edges[place as usize];
+                std::array::from_fn(|pair| edges[pair].rates(&shear[pair]))
+            }
+        };
         let mean = (stretch[0] + stretch[1] + stretch[2]) * f32x8::splat(1.0 / 3.0);
         let rates = std::array::from_fn(|octant| Deviators {
             xx: stretch[0] - mean,
@@ -340,12 +345,14 @@ impl<'a> Cell<'a> {
 
     /// What a change of the shear stresses does to the faces about the twelve edges.
     #[inline]
-    fn push_edges(&mut self, group: &Group, law: &Law, mut change: [[f32x8; 4]; 3]) {
-        if let Some(place) = law.edges {
-            for (change, edges) in change.iter_mut().zip(&group.edges[place as usize]) {
-                edges.stresses(change);
+    fn push_edges(&mut self, group: &Group, law: &Law, change: [[f32x8; 4]; 3]) {
+        let change = match law.edges {
+            None => change.map(|change| [change; 2]),
+            Some(place) => {
+                let edges = &group.edges[place as usize];
+                std::array::from_fn(|pair| edges[pair].stresses(change[pair]))
             }
-        }
+        };
         let [x, y, z] = &mut self.u;
         let [mx, my, mz] = self.mobility;
         push_pair::<0>((&mut *y, my), (&mut *z, mz), &change[0]);
@@ -354,37 +361,37 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// The shear rates at the four edges of a pair of axes.
+/// How the velocities of two axes change across the four edges of the pair: that of the first along the second, and the other way.
 #[inline]
-fn edge_rates<const PAIR: usize>(ua: &Window, ub: &Window) -> [f32x8; 4] {
+fn edge_slopes<const PAIR: usize>(ua: &Window, ub: &Window) -> [[f32x8; 4]; 2] {
     let (a, b) = (STRIDE[PAIRS[PAIR].0], STRIDE[PAIRS[PAIR].1]);
-    let half = f32x8::splat(0.5);
-    let mut rates = [f32x8::ZERO; 4];
+    let mut slopes = [[f32x8::ZERO; 4]; 2];
     for octant in 0..4 {
         let (i, j) = SIDES[PAIR][octant];
         let edge = BACK + i * a + j * b;
-        rates[octant] = half * (ua[edge] - ua[edge - b] + ub[edge] - ub[edge - a]);
+        slopes[0][octant] = ua[edge] - ua[edge - b];
+        slopes[1][octant] = ub[edge] - ub[edge - a];
     }
-    rates
+    slopes
 }
 
-/// What the stresses at the four edges of a pair of axes do.
+/// What the stresses at the four edges of a pair of axes do to the faces of either.
 #[inline]
 fn push_pair<const PAIR: usize>(
     (ua, ma): (&mut Window, &Window),
     (ub, mb): (&mut Window, &Window),
-    stresses: &[f32x8; 4],
+    stresses: &[[f32x8; 4]; 2],
 ) {
     let (a, b) = (STRIDE[PAIRS[PAIR].0], STRIDE[PAIRS[PAIR].1]);
     let quarter = f32x8::splat(0.25);
     for octant in 0..4 {
         let (i, j) = SIDES[PAIR][octant];
         let edge = BACK + i * a + j * b;
-        let force = stresses[octant] * quarter;
-        ua[edge] -= ma[edge] * force;
-        ua[edge - b] += ma[edge - b] * force;
-        ub[edge] -= mb[edge] * force;
-        ub[edge - a] += mb[edge - a] * force;
+        let [to_a, to_b] = [0, 1].map(|axis| stresses[axis][octant] * quarter);
+        ua[edge] -= ma[edge] * to_a;
+        ua[edge - b] += ma[edge - b] * to_a;
+        ub[edge] -= mb[edge] * to_b;
+        ub[edge - a] += mb[edge - a] * to_b;
     }
 }
 
