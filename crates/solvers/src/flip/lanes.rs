@@ -119,7 +119,7 @@ impl Edges<f32> {
     }
 
     fn all_open(&self) -> bool {
-        self.slopes.as_flattened().iter().all(|slope| *slope == 1.0)
+        self.slopes.as_flattened().iter().all(|slope| *slope > 0.99)
     }
 }
 
