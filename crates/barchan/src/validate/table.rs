@@ -209,7 +209,7 @@ pub const CASES: &[Case] = &[
                 needs: Some(Skill::Continuum),
                 angles: &[31.0],
                 ratios: &[0.9],
-                across: &[30.0],
+                across: &[34.0],
                 ..ONE
             },
             Sweep {
