@@ -347,21 +347,6 @@ fn a_layer_slides_down_a_steep_slope_as_friction_lets_it() {
 }
 
 #[test]
-fn a_floor_rougher_than_the_sand_holds_as_one_as_rough() {
-    // Beyond its own strength it is the sand that gives way, whatever the floor is made of.
-    let slid = |friction: f32| {
-        let mut model = layer(30.0, Vec3::new(12.0, 4.0, 4.0));
-        model.bodies[0].friction = friction;
-        model.gravity = GRAVITY * Vec3::new(0.7, -0.7, 0.0);
-        let mut sand = Sand::new(model);
-        sand.until(0.1);
-        digest(&sand.state.particles)
-    };
-    assert!(slid(0.8) == slid(ROUGH));
-    assert!(slid(0.2) != slid(ROUGH));
-}
-
-#[test]
 fn sand_asleep_costs_nothing_and_wakes_for_a_body() {
     let mut model = layer(30.0, Vec3::new(10.0, 5.0, 8.0));
     let ball = Shape::Sphere { radius: 0.04 };

@@ -488,6 +488,7 @@ mod tests {
         };
         let grain = Grain {
             lightness: 1.0,
+            mu: 0.6,
             ..Grain::default()
         };
         let (mut lists, mut grains) = (Vec::new(), vec![grain; x.len()]);
@@ -533,6 +534,37 @@ mod tests {
 
     fn noise(stream: u64, i: usize) -> Vec3A {
         Vec3A::from(Random::new(9, stream).in_cube(i as u64, 0)) - 0.5
+    }
+
+    #[test]
+    fn no_wall_holds_more_than_it_or_the_material_can() {
+        let cloud = cloud();
+        let mut mine = Shown::default();
+        let shear = vec3a(900.0, -1000.0, 0.0);
+        mine.set_matrix(&Mat3A::from_cols(
+            vec3a(-1000.0, 900.0, 0.0),
+            shear,
+            Vec3A::Z * -1000.0,
+        ));
+        let mut beside = 0;
+        for i in 0..cloud.grains.len() {
+            let (chunk, k) = (i / CHUNK, i % CHUNK);
+            let site = cloud.around.site(chunk, k, &cloud.around.lists[chunk]);
+            if site.samples.is_empty() {
+                continue;
+            }
+            beside += 1;
+            // The floor's own friction is 0.3.
+            for (mu, most) in [(0.1, 0.1), (0.25, 0.25), (0.6, 0.3)] {
+                let (hold, rough) = cloud.around.hold(site, &mine, mu);
+                let push = cloud.around.push_of_walls(site, &mine, &hold);
+                let along = Vec3A::new(push.x, 0.0, push.z).length();
+                assert!(along < 1.05 * most * push.y.abs(), "{along} of {}", push.y);
+                assert!(along > 0.8 * most * push.y.abs(), "{along} of {}", push.y);
+                assert!((rough - 0.3).abs() < 1e-5);
+            }
+        }
+        assert!(beside > 20, "{beside}");
     }
 
     #[test]
