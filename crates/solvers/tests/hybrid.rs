@@ -611,8 +611,8 @@ fn what_is_solid_weighs_on_the_floor_and_leans_on_the_walls() {
     );
 }
 
-/// Sand rains on a bed that is solid; the force on the floor once it is at rest, over its weight.
-fn borne_after_rain() -> f64 {
+/// A bed that is solid, on which sand has rained and lain for more than a second, and what its bodies bear.
+fn rained_upon() -> (Lab, Scales) {
     let rain = "[[emit]]\nmaterial = \"m\"\nshape = { box = { size = [0.12, 0.02, 0.06], at = [0.06, 0.16, 0.03] } }\nrate = 0.0009\nfrom = 0.6\nuntil = 1.2\n";
     let mut lab = Lab::new(scene(HYBRID, 320, &(bed(0.06) + rain)));
     let mut scales = Scales::new(&lab);
@@ -620,16 +620,39 @@ fn borne_after_rain() -> f64 {
     assert_eq!(lab.count(SOLID), lab.state.particles.len());
     let before = lab.mass();
     scales.weigh(&mut lab, 0, 180);
-    let solid = |lab: &Lab| lab.count(SOLID) as f64 / lab.state.particles.len() as f64;
-    // What lies in it thaws now and then, when it is found how it is borne: wait until that is over.
+    assert!(lab.mass() > 1.6 * before, "{} on {before} kg", lab.mass());
+    (lab, scales)
+}
+
+fn solid_part(lab: &Lab) -> f64 {
+    lab.count(SOLID) as f64 / lab.state.particles.len() as f64
+}
+
+/// The force on the floor under that bed, over its weight, when most of it is solid.
+fn borne_after_rain() -> f64 {
+    let (mut lab, mut scales) = rained_upon();
+    // What lies in it thaws now and then, when it is found how it is borne.
     for _ in 0..60 {
-        if solid(&lab) < 0.7 {
+        if solid_part(&lab) < 0.7 {
             scales.weigh(&mut lab, 0, 1);
         }
     }
-    assert!(solid(&lab) > 0.7, "{} of it is solid", solid(&lab));
-    assert!(lab.mass() > 1.6 * before, "{} on {before} kg", lab.mass());
+    let solid = solid_part(&lab);
+    assert!(solid > 0.7, "{solid} of it is solid");
     -scales.weigh(&mut lab, 0, 10).y / (9.81 * lab.mass())
+}
+
+#[test]
+#[ignore = "0.22 to 0.74 of this bed is solid, by turns and for ever: something in it creeps, and thaws the rest. Others lie still"]
+fn what_comes_to_lie_on_the_solid_is_solid_soon() {
+    let (mut lab, mut scales) = rained_upon();
+    for _ in 0..10 {
+        if solid_part(&lab) < 1.0 {
+            scales.weigh(&mut lab, 0, 1);
+        }
+    }
+    let solid = solid_part(&lab);
+    assert!(solid > 0.7, "{solid} of it is solid");
 }
 
 /// To the quarter that docs/hybrid.md tells: a little of it creeps to the end.
@@ -640,7 +663,7 @@ fn what_comes_to_lie_on_the_solid_weighs_on_the_floor_as_well() {
 }
 
 #[test]
-#[ignore = "0.933 of the weight is found: what creeps keeps the rest from being solved anew"]
+#[ignore = "0.941 of the weight is found: what creeps keeps the rest from being solved anew"]
 fn what_comes_to_lie_on_the_solid_weighs_on_the_floor_within_a_twentieth() {
     let borne = borne_after_rain();
     assert!((borne - 1.0).abs() < 0.05, "{borne} of its weight");

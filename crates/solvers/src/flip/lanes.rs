@@ -86,7 +86,7 @@ impl Stress {
 /// The four edges of a cell along one axis, as its octants see them.
 ///
 /// At a wall an edge is closed: the wall rubs there instead. The octant beside it then shears as those at the open edges do;
-/// left alone it would never yield, and bear the load without the pressure that friction needs.
+/// left alone it would never yield, and bear the load without the pressure that friction needs. At the surface an edge is half open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edges<T> {
     /// 1 for each open edge, 0 for the others.
