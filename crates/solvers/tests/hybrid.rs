@@ -631,9 +631,9 @@ fn solid_part(lab: &Lab) -> f64 {
 /// The force on the floor under that bed, over its weight, when most of it is solid.
 fn borne_after_rain() -> f64 {
     let (mut lab, mut scales) = rained_upon();
-    // What lies in it thaws now and then, when it is found how it is borne.
-    for _ in 0..60 {
-        if solid_part(&lab) < 0.7 {
+    // What lies in it thaws now and then, when it is found how it is borne: wait until that is over.
+    for _ in 0..10 {
+        if solid_part(&lab) < 1.0 {
             scales.weigh(&mut lab, 0, 1);
         }
     }
@@ -642,17 +642,15 @@ fn borne_after_rain() -> f64 {
     -scales.weigh(&mut lab, 0, 10).y / (9.81 * lab.mass())
 }
 
+/// A few spots at the surface creep on. The rest is left alone, even where cells with few particles thaw and freeze.
 #[test]
-#[ignore = "0.22 to 0.74 of this bed is solid, by turns and for ever: something in it creeps, and thaws the rest. Others lie still"]
-fn what_comes_to_lie_on_the_solid_is_solid_soon() {
+fn what_comes_to_lie_on_the_solid_is_solid_soon_and_stays_so() {
     let (mut lab, mut scales) = rained_upon();
-    for _ in 0..10 {
-        if solid_part(&lab) < 1.0 {
-            scales.weigh(&mut lab, 0, 1);
-        }
+    for frame in 0..80 {
+        scales.weigh(&mut lab, 0, 1);
+        let solid = solid_part(&lab);
+        assert!(solid > 0.8, "{solid} of it is solid in frame {frame}");
     }
-    let solid = solid_part(&lab);
-    assert!(solid > 0.7, "{solid} of it is solid");
 }
 
 /// To the quarter that docs/hybrid.md tells: a little of it creeps to the end.
@@ -663,7 +661,7 @@ fn what_comes_to_lie_on_the_solid_weighs_on_the_floor_as_well() {
 }
 
 #[test]
-#[ignore = "0.941 of the weight is found: what creeps keeps the rest from being solved anew"]
+#[ignore = "0.905 of the weight is found: what creeps keeps the rest from being solved anew"]
 fn what_comes_to_lie_on_the_solid_weighs_on_the_floor_within_a_twentieth() {
     let borne = borne_after_rain();
     assert!((borne - 1.0).abs() < 0.05, "{borne} of its weight");
@@ -704,7 +702,7 @@ fn change_of_load_on_a_tray() -> f64 {
 }
 
 #[test]
-#[ignore = "0.116 is found: tray and walls share the load anew"]
+#[ignore = "0.158 is found: tray and walls share the load anew"]
 fn a_hanging_tray_keeps_its_load_while_what_is_on_it_freezes() {
     let change = change_of_load_on_a_tray();
     assert!(change < 0.05, "its load changed by {change}");

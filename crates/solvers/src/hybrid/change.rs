@@ -6,12 +6,12 @@
 //! surface; and before a body that moves, a sink or water reaches it. Each limit for freezing is stricter than the one for thawing, so nothing flickers.
 
 use super::cells::{CROSS, Cells, FULL};
-use super::cover::Plumb;
+use super::cover::{Covers, Plumb};
 use super::frozen::{CellSet, Frozen};
 use super::scale::Scale;
 use barchan_base::Bounds;
 use barchan_base::grid::{
-    CELLS, EDGE, bits_of, block_of, block_of_key, cell_at, key_of, local_of, place_in_block, places,
+    CELLS, EDGE, block_of, block_of_key, cell_at, key_of, local_of, place_in_block, places,
 };
 use barchan_base::shape::Shape;
 use barchan_sim::model::Model;
@@ -34,10 +34,10 @@ const LOAD: f32 = 0.6;
 const GREAT_LOAD: f32 = 0.8;
 const LOAD_AT_REST: f32 = 0.5;
 /// What lies on a cell is counted once in so many steps. Where it differs by more than this part of what it was, and by more than so
-/// many cells, the cell thaws: while anything moves, and once nothing does.
+/// many particles, the cell thaws: while anything moves, and once nothing does.
 const COUNTED: u64 = 8;
-const OTHER: (f32, f32) = (0.25, 2.0);
-const OTHER_AT_REST: (f32, f32) = (0.05, 1.0);
+const OTHER: (f32, f32) = (0.25, 2.0 * FULL as f32);
+const OTHER_AT_REST: (f32, f32) = (0.02, 0.5 * FULL as f32);
 /// Where one thaws for that, those join that are off by this part of the limit: a column alone would hang between its neighbours.
 const JOIN: f32 = 0.5;
 /// Cells from sinks and water in which nothing freezes.
@@ -263,12 +263,17 @@ impl Change<'_> {
         thawing
     }
 
-    /// The cells of a block that have material, a bit each.
-    fn material(&self, cells: &Cells, key: u64) -> u64 {
-        let liquid = cells.grid.find_key(key).map_or(0, |block| {
-            bits_of(|local| cells.liquid[block * CELLS + local] >= FULL / 2)
-        });
-        liquid | self.frozen.cells_of(key)
+    /// The particles in the cells of a block, solid and liquid, if it has any.
+    fn counts(&self, cells: &Cells, key: u64) -> Option<[u16; CELLS]> {
+        let solid = self.frozen.counts(key).copied();
+        let Some(block) = cells.grid.find_key(key) else {
+            return solid;
+        };
+        let mut counts = solid.unwrap_or([0; CELLS]);
+        for (count, liquid) in counts.iter_mut().zip(&cells.liquid[block * CELLS..]) {
+            *count = count.saturating_add(*liquid);
+        }
+        Some(counts).filter(|counts| counts.iter().any(|count| *count > 0))
     }
 
     /// Adds the cells on which other than what lay there when they froze lies now, and all that is solid above them.
@@ -282,8 +287,9 @@ impl Change<'_> {
         };
         let mut worst = 0.0f32;
         let mut found: Vec<(u64, u64)> = Vec::new();
+        let mut covers = Covers::new(plumb, |key| self.counts(cells, key));
         for key in self.frozen.keys() {
-            let now = plumb.covers(key, |key| self.material(cells, key));
+            let now = covers.of(key);
             let off = |local: usize| {
                 let before = f32::from(self.frozen.covers(key)[local]);
                 (f32::from(now[local]) - before).abs() / (part * before + least)
@@ -317,11 +323,10 @@ impl Change<'_> {
             let key = cells.grid.keys()[*cell as usize / CELLS];
             *blocks.entry(key).or_default() |= 1 << (*cell as usize % CELLS);
         }
-        let covers = |(key, mask): (u64, u64)| {
-            let covers = plumb.covers(key, |key| self.material(cells, key));
-            ((key, mask), covers)
-        };
-        blocks.into_iter().map(covers).collect()
+        let mut covers = Covers::new(plumb, |key| self.counts(cells, key));
+        let all = blocks.into_iter();
+        all.map(|(key, mask)| ((key, mask), covers.of(key)))
+            .collect()
     }
 
     /// Adds the solid cells with their centre in a box.

@@ -8,7 +8,7 @@ use super::bearing::{self, Bearing};
 use super::{LIQUID, MEMORY, PHASE, REST, SOLID, hand_over, solid_count};
 use crate::flip::memory::{BLOCK, CELL, Recalled, recall, stress_of_cell, walls_of_cell};
 use barchan_base::column::{AnyColumn, Column, ColumnSpec, Kind};
-use barchan_base::grid::{CELLS, block_of, cell_at, key_of, local_of};
+use barchan_base::grid::{CELLS, block_of, cell_at, key_of, local_of, places};
 use barchan_sim::coupling::Impulse;
 use barchan_sim::solids::Solids;
 use barchan_sim::state::{Particles, State};
@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 /// Cells by the key of their block, a bit each.
 pub(super) type CellSet = BTreeMap<u64, u64>;
 
-/// What the state's memory holds of solid blocks: their keys, the stress of their cells for a step of 1 s, and how many cells of
-/// material lay on each when it froze.
+/// What the state's memory holds of solid blocks: their keys, the stress of their cells for a step of 1 s, and how many particles
+/// lay on each when it froze.
 pub(super) const COLUMNS: [ColumnSpec; 3] = [
     ColumnSpec::new("solid_block", "1", Kind::U64),
     ColumnSpec::new("solid_stress", "m/s2", Kind::F32),
@@ -30,14 +30,43 @@ pub(super) const COLUMNS: [ColumnSpec; 3] = [
 const OWN: usize = COLUMNS.len() + bearing::COLUMNS.len();
 
 /// A block with solid cells.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Block {
     /// The solid cells, a bit each.
     cells: u64,
+    /// Their particles.
+    counts: [u16; CELLS],
     /// Cell and index of each solid particle; in no order that matters.
     members: Vec<(u8, u32)>,
     /// Its place in the memory.
     slot: usize,
+}
+
+impl Block {
+    fn new(slot: usize) -> Self {
+        Self {
+            cells: 0,
+            counts: [0; CELLS],
+            members: Vec::new(),
+            slot,
+        }
+    }
+
+    /// Takes a particle in.
+    fn add(&mut self, local: usize, index: u32) {
+        self.cells |= 1 << local;
+        self.counts[local] = self.counts[local].saturating_add(1);
+        self.members.push((local as u8, index));
+    }
+
+    /// Forgets some of its cells.
+    fn forget(&mut self, cells: u64) {
+        self.cells &= !cells;
+        for local in places(cells) {
+            self.counts[local] = 0;
+        }
+        self.members.retain(|(local, _)| cells >> local & 1 == 0);
+    }
 }
 
 /// All that is solid.
@@ -139,9 +168,9 @@ impl Frozen {
         self.blocks.clear();
         for (index, point) in solid.position.iter().enumerate() {
             let (key, local) = self.place(*point);
-            let block = self.blocks.entry(key).or_default();
-            block.cells |= 1 << local;
-            block.members.push((local as u8, index as u32));
+            let block = self.blocks.entry(key);
+            let block = block.or_insert_with(|| Block::new(usize::MAX));
+            block.add(local, index as u32);
         }
         let blocks = self.keys.len();
         if self.stress.len() != blocks * BLOCK || self.cover.len() != blocks * CELLS {
@@ -150,9 +179,6 @@ impl Frozen {
             }
         }
         // Blocks keep the order of the memory; one that has nothing solid is forgotten, one that is missing is unloaded.
-        for block in self.blocks.values_mut() {
-            block.slot = usize::MAX;
-        }
         let mut slot = 0;
         while slot < self.keys.len() {
             match self.blocks.get_mut(&self.keys.get::<u64>(slot)) {
@@ -227,13 +253,18 @@ impl Frozen {
         })
     }
 
-    /// How many cells of material lay on each cell of a block when it froze.
+    /// The particles in the solid cells of a block, if it has any.
+    pub fn counts(&self, key: u64) -> Option<&[u16; CELLS]> {
+        self.blocks.get(&key).map(|block| &block.counts)
+    }
+
+    /// How many particles lay on each cell of a block when it froze.
     pub fn covers(&self, key: u64) -> &[u16] {
         let of = |block: &Block| &self.cover.entries::<u16>()[block.slot * CELLS..][..CELLS];
         self.blocks.get(&key).map_or(&[], of)
     }
 
-    /// Notes how many cells of material lie on the cells of a block; only those of `cells` count.
+    /// Notes how many particles lie on the cells of a block; only those of `cells` count.
     pub fn note_covers(&mut self, (key, cells): (u64, u64), covers: &[u16; CELLS]) {
         let Some(block) = self.blocks.get(&key) else {
             return;
@@ -310,9 +341,7 @@ impl Frozen {
             return;
         };
         self.bearing.forget(key, cells);
-        block.cells &= !cells;
-        let stays = |(local, _): &(u8, u32)| cells >> local & 1 == 0;
-        block.members.retain(stays);
+        block.forget(cells);
         if block.cells == 0 {
             let slot = block.slot;
             self.blocks.remove(&key);
@@ -365,23 +394,18 @@ impl Frozen {
     fn add(&mut self, key: u64, local: usize, index: u32, memory: &[Column]) {
         if !self.blocks.contains_key(&key) {
             let slot = self.new_slot(key);
-            let block = Block {
-                slot,
-                ..Default::default()
-            };
-            self.blocks.insert(key, block);
+            self.blocks.insert(key, Block::new(slot));
         }
         let Some(block) = self.blocks.get_mut(&key) else {
             return;
         };
         if block.cells >> local & 1 == 0 {
-            block.cells |= 1 << local;
             let stress = stress_of_cell(memory, key, local).unwrap_or([0.0; CELL]);
             let first = block.slot * BLOCK + local * CELL;
             self.stress.entries_mut::<f32>()[first..first + CELL].copy_from_slice(&stress);
             self.bearing
                 .add(key, local, &walls_of_cell(memory, key, local));
         }
-        block.members.push((local as u8, index));
+        block.add(local, index);
     }
 }
