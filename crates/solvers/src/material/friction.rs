@@ -4,6 +4,9 @@
 /// beads have 0.26 and 0.28).
 const GROWTH: f32 = 0.26;
 const HALF_WAY: f32 = 0.28;
+/// Friction of sand at rest over that of sand that flows, less one: half a degree of slope. (Sand has one to three; what is asked for
+/// is one angle, so this is as little as lets a slope that stands just there come to rest.)
+const AT_REST: f32 = 0.02;
 /// Loads below this [Pa] are taken as this much where one is divided by.
 const LEAST_LOAD: f32 = 1.0;
 
@@ -21,6 +24,18 @@ pub fn inertial(mu: f32, rate: f32, grain_size: f32, pressure: f32, density: f32
     mu + GROWTH * inertial_number / (inertial_number + HALF_WAY)
 }
 
+/// The coefficient of material that shears at `rate` [1/s]: a little more than `mu` below `creep` [1/s], the most where it does not
+/// shear at all.
+#[inline]
+pub fn at_rest(mu: f32, rate: f32, creep: f32) -> f32 {
+    let part = if rate < creep {
+        1.0 - rate / creep
+    } else {
+        0.0
+    };
+    mu * (1.0 + AT_REST * part)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,6 +49,22 @@ mod tests {
         }
         assert!(yield_norm(0.5, 0.0, -3.0).abs() < 1e-12);
         assert!((yield_norm(0.5, 10.0, 0.0) / 200f32.sqrt() - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_at_rest_holds_half_a_degree_more_than_what_flows() {
+        let angle = |rate| {
+            at_rest(34f32.to_radians().tan(), rate, 0.3)
+                .atan()
+                .to_degrees()
+        };
+        assert!((angle(0.0) - 34.5).abs() < 0.1, "{}", angle(0.0));
+        assert!(angle(0.1) < angle(0.0) && angle(0.1) > angle(0.2));
+        for rate in [0.3, 1e9] {
+            assert!((angle(rate) - 34.0).abs() < 1e-4);
+        }
+        // Where nothing counts as creep, nothing is held.
+        assert!((at_rest(0.5, 0.0, 0.0) - 0.5).abs() < 1e-9);
     }
 
     #[test]

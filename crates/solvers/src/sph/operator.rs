@@ -297,8 +297,8 @@ impl Around {
     }
 
     /// How well bodies hold a particle of friction `mu`: fully below the Coulomb limit of what they would give it if they did. And
-    /// their coefficient of friction. However rough they are, they hold no more than the material itself would: its strength is of
-    /// the mean pressure around it, which may well be more than what presses it against the wall.
+    /// their coefficient of friction, which is never more than `mu`. However rough they are, they hold no more than the material
+    /// itself would: its strength is of the mean pressure around it, which may well be more than what presses it against the wall.
     pub fn hold(&self, site: Site<'_>, mine: &Shown, mu: f32) -> (Hold, f32) {
         let mut hold = Hold::default();
         let mut walls = [(0.0f32, Vec3A::ZERO, 0.0f32, f32::MIN_POSITIVE); 2];
@@ -313,23 +313,19 @@ impl Around {
             let along = sample.normal.dot(force);
             *normal += along.abs();
             *sliding += force - sample.normal * along;
-            *friction -= sample.friction * factor;
+            *friction -= sample.friction.min(mu) * factor;
             *weight -= factor;
         }
         hold.grips = walls.map(|(normal, sliding, friction, weight)| {
-            let friction = (friction / weight).min(mu);
-            let (limit, sliding) = (friction * normal, sliding.length());
+            let (limit, sliding) = (friction / weight * normal, sliding.length());
             if sliding > limit {
                 limit / sliding
             } else {
                 1.0
             }
         });
-        let rough = walls
-            .map(|(_, _, friction, _)| friction)
-            .iter()
-            .sum::<f32>()
-            / walls.map(|(_, _, _, weight)| weight).iter().sum::<f32>();
+        let rough = walls.map(|(_, _, friction, weight)| friction / weight);
+        let rough = rough[0].max(rough[1]);
         (hold, rough)
     }
 
@@ -561,7 +557,7 @@ mod tests {
                 let along = Vec3A::new(push.x, 0.0, push.z).length();
                 assert!(along < 1.05 * most * push.y.abs(), "{along} of {}", push.y);
                 assert!(along > 0.8 * most * push.y.abs(), "{along} of {}", push.y);
-                assert!((rough - 0.3).abs() < 1e-5);
+                assert!((rough - most).abs() < 1e-5);
             }
         }
         assert!(beside > 20, "{beside}");

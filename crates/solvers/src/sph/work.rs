@@ -6,10 +6,10 @@ use super::operator::{Around, Grain, Role};
 use super::shown::Shown;
 use super::tensor::Sym3;
 use super::{PRESSURE, QUIET, SHEAR, SHEAR_RATE, STRESS};
-use crate::material::friction::inertial;
+use crate::material::friction::{at_rest, inertial};
 use barchan_base::cells::Cells;
 use barchan_sim::model::Model;
-use barchan_sim::scene::{SphLaw, SphSettings};
+use barchan_sim::scene::{SphLaw, SphScheme, SphSettings};
 use barchan_sim::state::Particles;
 use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
@@ -49,6 +49,9 @@ pub struct Work {
     pub kept: Vec<bool>,
 }
 
+/// Shear below this part of √(g/d) is creep.
+const CREEP: f32 = 0.02;
+
 /// A material's numbers, as particles look them up.
 #[derive(Clone, Copy, Debug)]
 pub struct Law {
@@ -62,11 +65,17 @@ pub struct Law {
     pub wet: (f32, f32),
     /// Grain size where friction grows with inertia [m].
     pub grain_size: Option<f32>,
+    /// What shears more slowly than this [1/s] is about to stop.
+    pub creep: f32,
 }
 
 impl Law {
     /// The laws of a model's materials.
     pub fn of(model: &Model, settings: &SphSettings, kernel: &Kernel) -> Vec<Self> {
+        let creep = match settings.scheme {
+            SphScheme::Implicit => CREEP * (model.gravity.length() / kernel.spacing).sqrt(),
+            SphScheme::Ihmsen => 0.0,
+        };
         // The density such that particles of the kernel's volume weigh what the model says.
         let packing = model.particle_volume() as f32 / kernel.volume;
         model
@@ -81,6 +90,7 @@ impl Law {
                     SphLaw::Constant => None,
                     SphLaw::Inertial => Some(material.grain_size as f32),
                 },
+                creep,
             })
             .collect()
     }
@@ -198,14 +208,10 @@ impl<'a> Columns<'a> {
     }
 
     fn grain(&self, from: usize, law: &Law) -> Grain {
-        let mu = law.grain_size.map_or(law.mu, |size| {
-            inertial(
-                law.mu,
-                self.rate[from],
-                size,
-                self.pressure[from],
-                law.density,
-            )
+        let rate = self.rate[from];
+        let still = at_rest(law.mu, rate, law.creep);
+        let mu = law.grain_size.map_or(still, |size| {
+            inertial(still, rate, size, self.pressure[from], law.density)
         });
         Grain {
             stress: Sym3 {
