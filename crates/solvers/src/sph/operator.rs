@@ -442,28 +442,39 @@ mod tests {
 
     /// A jittered block on a floor.
     fn cloud() -> Cloud {
+        cloud_among(&[(Vec3::Y, 0.3)])
+    }
+
+    /// A jittered block among walls with these normals and coefficients of friction.
+    fn cloud_among(walls: &[(Vec3, f32)]) -> Cloud {
         let random = Random::new(1, 2);
         let kernel = Kernel::new(0.1);
         let mut points = Vec::new();
         for i in 0..6 * 6 * 6 {
-            let at = Vec3::new((i % 6) as f32, (i / 6 % 6) as f32 + 0.7, (i / 36) as f32);
+            let at = Vec3::new(
+                (i % 6) as f32 + 0.7,
+                (i / 6 % 6) as f32 + 0.7,
+                (i / 36) as f32,
+            );
             points.push((at + (random.in_cube(i, 0) - 0.5) * 0.4) * kernel.spacing);
         }
         let mut cells = Cells::default();
         cells.sort(&points, kernel.reach);
         let mut solids = Solids::default();
         let mut model = Model::empty();
-        model.bodies.push(Body {
-            name: "floor".into(),
-            form: Form::Static(Arc::new(barchan_base::shape::Shape::HalfSpace {
-                normal: Vec3::Y,
-            })),
-            friction: 0.3,
-            restitution: None,
-        });
+        model
+            .bodies
+            .extend(walls.iter().map(|(normal, friction)| Body {
+                name: "wall".into(),
+                form: Form::Static(Arc::new(barchan_base::shape::Shape::HalfSpace {
+                    normal: *normal,
+                })),
+                friction: *friction,
+                restitution: None,
+            }));
         solids
             .place(&model, 0.0, 0.01)
-            .expect("a floor can be placed");
+            .expect("walls can be placed");
         let mut boundary = Boundary::default();
         boundary.place(&solids, &cells, &kernel);
         let x: Vec<Vec3A> = cells
@@ -561,6 +572,30 @@ mod tests {
             }
         }
         assert!(beside > 20, "{beside}");
+    }
+
+    #[test]
+    fn in_a_corner_the_rougher_wall_counts() {
+        let cloud = cloud_among(&[(Vec3::Y, 0.5), (Vec3::X, 0.0)]);
+        let mut mine = Shown::default();
+        mine.set_matrix(&(Mat3A::IDENTITY * -1000.0));
+        let mut corners = 0;
+        for i in 0..cloud.grains.len() {
+            let (chunk, k) = (i / CHUNK, i % CHUNK);
+            let site = cloud.around.site(chunk, k, &cloud.around.lists[chunk]);
+            let bodies = site.samples.iter();
+            let bodies = bodies.map(|(b, _)| cloud.around.boundary.samples()[b].body);
+            let (floor, wall) = bodies.fold((false, false), |(floor, wall), body| {
+                (floor || body == 0, wall || body == 1)
+            });
+            let (_, rough) = cloud.around.hold(site, &mine, 0.6);
+            match (floor, wall) {
+                (true, _) => assert!((rough - 0.5).abs() < 1e-5, "{rough}"),
+                _ => assert!(rough.abs() < 1e-5, "{rough}"),
+            }
+            corners += u32::from(floor && wall);
+        }
+        assert!(corners > 5, "{corners}");
     }
 
     #[test]
