@@ -445,6 +445,16 @@ mod tests {
         cloud_among(&[(Vec3::Y, 0.3)])
     }
 
+    /// A wall through the origin.
+    fn wall(normal: Vec3, friction: f32) -> Body {
+        Body {
+            name: "wall".into(),
+            form: Form::Static(Arc::new(barchan_base::shape::Shape::HalfSpace { normal })),
+            friction,
+            restitution: None,
+        }
+    }
+
     /// A jittered block among walls with these normals and coefficients of friction.
     fn cloud_among(walls: &[(Vec3, f32)]) -> Cloud {
         let random = Random::new(1, 2);
@@ -462,16 +472,10 @@ mod tests {
         cells.sort(&points, kernel.reach);
         let mut solids = Solids::default();
         let mut model = Model::empty();
+        let walls = walls.iter();
         model
             .bodies
-            .extend(walls.iter().map(|(normal, friction)| Body {
-                name: "wall".into(),
-                form: Form::Static(Arc::new(barchan_base::shape::Shape::HalfSpace {
-                    normal: *normal,
-                })),
-                friction: *friction,
-                restitution: None,
-            }));
+            .extend(walls.map(|(normal, friction)| wall(*normal, *friction)));
         solids
             .place(&model, 0.0, 0.01)
             .expect("walls can be placed");
