@@ -661,7 +661,7 @@ fn what_comes_to_lie_on_the_solid_weighs_on_the_floor_as_well() {
 }
 
 #[test]
-#[ignore = "0.905 of the weight is found: what creeps keeps the rest from being solved anew"]
+#[ignore = "0.905 of the weight is found: solid cells keep the stress they froze under, and not all that lay on them later made them thaw"]
 fn what_comes_to_lie_on_the_solid_weighs_on_the_floor_within_a_twentieth() {
     let borne = borne_after_rain();
     assert!((borne - 1.0).abs() < 0.05, "{borne} of its weight");
