@@ -1,6 +1,8 @@
 //! Bodies as particles see them: samples on their surfaces (Akinci et al. 2012), only where there is material near.
 
 use super::kernel::Kernel;
+use super::lists::split_axes;
+use barchan_base::Pose;
 use barchan_base::cells::{Cells, Cursor};
 use barchan_base::shape::Shape;
 use barchan_base::shell;
@@ -14,6 +16,9 @@ use std::sync::Arc;
 /// How many spacings samples lie below the surface: about one from the first row, as if the material went on.
 const INSET: f32 = 0.5;
 
+/// So many sets of blocks are remembered while they are collected.
+const RECENT: usize = 8;
+
 /// Samples of every body near material, and this step's samples in the world, sorted by cell.
 #[derive(Default)]
 pub struct Boundary {
@@ -21,11 +26,14 @@ pub struct Boundary {
     /// The shape each body's blocks were sampled from.
     shapes: Vec<Option<Arc<Shape>>>,
     wanted: Vec<(u32, IVec3)>,
+    /// The blocks whose samples are placed where they stay for as long as no body moves, and where the bodies are.
+    standing: (Vec<(u32, IVec3)>, Vec<Pose>),
     wanted_by_chunk: Vec<Vec<(u32, IVec3)>>,
     points: Vec<Vec3>,
     loose: Vec<Placed>,
     cells: Cells,
     placed: Vec<Placed>,
+    axes: [Vec<f32>; 3],
 }
 
 /// A sample in its body's own coordinates.
@@ -58,6 +66,9 @@ impl Boundary {
     pub fn place(&mut self, solids: &Solids, cells: &Cells, kernel: &Kernel) {
         self.forget_changed(solids);
         self.find_wanted(solids, cells, kernel);
+        if self.stands(solids) {
+            return;
+        }
         self.sample_missing(kernel);
         self.loose.clear();
         self.points.clear();
@@ -73,11 +84,33 @@ impl Boundary {
         self.placed.clear();
         let order = self.cells.order().iter();
         self.placed.extend(order.map(|i| self.loose[*i as usize]));
+        split_axes(&self.placed, |sample| sample.position, &mut self.axes);
+    }
+
+    /// True where what was placed in the last step stands, and is what is wanted in this one.
+    fn stands(&mut self, solids: &Solids) -> bool {
+        let (blocks, poses) = &mut self.standing;
+        let now = || solids.all().iter().map(|solid| solid.pose_at(0.0));
+        let moves = solids.all().iter().any(Solid::moves);
+        if !moves && blocks == &self.wanted && now().eq(poses.iter().copied()) {
+            return true;
+        }
+        blocks.clone_from(&self.wanted);
+        poses.clear();
+        if !moves {
+            poses.extend(now());
+        }
+        false
     }
 
     /// This step's samples, in the order of their cells.
     pub fn samples(&self) -> &[Placed] {
         &self.placed
+    }
+
+    /// Their places axis by axis, from [`split_axes`].
+    pub fn axes(&self) -> &[Vec<f32>; 3] {
+        &self.axes
     }
 
     /// The samples around the cell at `at`, as stretches of [`samples`](Self::samples).
@@ -98,6 +131,7 @@ impl Boundary {
                 .is_some_and(|known| Arc::ptr_eq(known, shape))
             {
                 self.blocks.retain(|key, _| key.0 != body as u32);
+                self.standing.1.clear();
                 *known = Some(shape.clone());
             }
         }
@@ -114,8 +148,17 @@ impl Boundary {
                 wanted.clear();
                 let range = chunk * CHUNK..((chunk + 1) * CHUNK).min(cells.len());
                 for (body, solid) in solids.all().iter().enumerate() {
+                    // Cells beside each other mostly meet the same blocks.
+                    let (mut recent, mut next) = ([None; RECENT], 0);
                     for cell in range.clone() {
-                        add_blocks(solid, body as u32, cells.coordinates(cell), kernel, wanted);
+                        let blocks = blocks_near(solid, cells.coordinates(cell), kernel);
+                        if blocks.is_none() || recent.contains(&blocks) {
+                            continue;
+                        }
+                        recent[next % RECENT] = blocks;
+                        next += 1;
+                        let all = blocks.iter().flat_map(Blocks::all);
+                        wanted.extend(all.map(|block| (body as u32, block)));
                     }
                 }
                 wanted.sort_unstable_by_key(order);
@@ -152,37 +195,38 @@ fn order(key: &(u32, IVec3)) -> (u32, [i32; 3]) {
     (key.0, key.1.to_array())
 }
 
-/// Adds the blocks of a body that particles in the cell at `at` can meet.
-fn add_blocks(
-    solid: &Solid,
-    body: u32,
-    at: IVec3,
-    kernel: &Kernel,
-    wanted: &mut Vec<(u32, IVec3)>,
-) {
+/// Blocks between two corners, both with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Blocks {
+    first: IVec3,
+    last: IVec3,
+}
+
+impl Blocks {
+    fn all(&self) -> impl Iterator<Item = IVec3> + use<> {
+        let Self { first, last } = *self;
+        let row = move |z: i32, y: i32| (first.x..=last.x).map(move |x| IVec3::new(x, y, z));
+        (first.z..=last.z).flat_map(move |z| (first.y..=last.y).flat_map(move |y| row(z, y)))
+    }
+}
+
+/// The blocks of a body that particles in the cell at `at` can meet.
+fn blocks_near(solid: &Solid, at: IVec3, kernel: &Kernel) -> Option<Blocks> {
     let middle = (at.as_vec3() + 0.5) * kernel.reach;
     // From the middle of the cell to its corner, from there to the end of the kernel, and down to the samples.
     let reach = (0.8661 + 1.0) * kernel.reach;
     if solid.bounds().distance_squared(middle) > reach * reach {
-        return;
+        return None;
     }
     let local = solid.pose_at(0.0).local_point(middle);
     let shape = solid.shape_at_start();
     if shape.is_beyond(local, reach) || shape.distance(local) < -reach {
-        return;
+        return None;
     }
-    let first = shell::block_at(local - reach, kernel.spacing);
-    let last = shell::block_at(local + reach, kernel.spacing);
-    for z in first.z..=last.z {
-        for y in first.y..=last.y {
-            for x in first.x..=last.x {
-                let key = (body, IVec3::new(x, y, z));
-                if wanted.last() != Some(&key) {
-                    wanted.push(key);
-                }
-            }
-        }
-    }
+    Some(Blocks {
+        first: shell::block_at(local - reach, kernel.spacing),
+        last: shell::block_at(local + reach, kernel.spacing),
+    })
 }
 
 fn sample_block(shape: &Shape, block: IVec3, kernel: &Kernel) -> Vec<Sample> {
@@ -216,5 +260,62 @@ impl Sample {
             friction: solid.friction,
             body,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use barchan_sim::body::{Body, Form, Interpolation, Track};
+    use barchan_sim::model::Model;
+
+    #[test]
+    fn samples_are_where_a_body_went_when_it_stands_again() {
+        let kernel = Kernel::new(0.1);
+        let keys = [0.0, 1.0].map(|time| {
+            let position = Vec3::Y * (0.05 * time as f32);
+            (
+                time,
+                Pose {
+                    position,
+                    ..Pose::IDENTITY
+                },
+            )
+        });
+        let mut model = Model::empty();
+        model.bodies.push(Body {
+            name: "floor".into(),
+            form: Form::Keyframed(
+                Arc::new(Shape::HalfSpace { normal: Vec3::Y }),
+                Track::new(&keys, Interpolation::Linear),
+            ),
+            friction: 0.5,
+            restitution: None,
+        });
+        let mut cells = Cells::default();
+        cells.sort(&[Vec3::new(0.0, 0.1, 0.0)], kernel.reach);
+        let placed = |boundary: &mut Boundary, time: f64| -> Vec<[Vec3A; 2]> {
+            let mut solids = Solids::default();
+            solids
+                .place(&model, time, time + 0.1)
+                .expect("a floor can be placed");
+            boundary.place(&solids, &cells, &kernel);
+            let samples = boundary.samples().iter();
+            samples
+                .map(|sample| [sample.position, sample.velocity])
+                .collect()
+        };
+        let mut kept = Boundary::default();
+        let mut heights = Vec::new();
+        // It moves, it stands, it stands, and it is where it began, moving.
+        for time in [0.5, 1.0, 2.0, 3.0, 0.0, 0.2] {
+            let found = placed(&mut kept, time);
+            assert_eq!(found, placed(&mut Boundary::default(), time), "{time}");
+            heights.push(found[0][0].y);
+        }
+        assert!(
+            heights[2] > heights[0] && heights[4] < heights[0],
+            "{heights:?}"
+        );
     }
 }

@@ -130,9 +130,7 @@ impl Repairs<'_> {
         let mut mine = Shown::default();
         let pressure = push * 3.0 / grain.correction.trace();
         mine.set_matrix(&(grain.correction.matrix() * -pressure));
-        let mine = &mine;
-        let (hold, _) = self.around.hold(site, mine, grain.mu);
-        self.around.push_of_walls(site, mine, &hold) * grain.lightness
+        self.around.support(site, &mine, grain.mu).push * grain.lightness
     }
 }
 

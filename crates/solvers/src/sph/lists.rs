@@ -2,7 +2,7 @@
 
 use super::boundary::Boundary;
 use super::kernel::Kernel;
-use super::operator::{Grain, Moments};
+use super::operator::{Grain, Moments, Role};
 use super::shown::lanes as vector_lanes;
 use barchan_base::cells::{Cells, Cursor};
 use glam::{IVec3, Vec3A};
@@ -185,12 +185,12 @@ impl Found {
         }
     }
 
-    /// Takes the near ones of a stretch of particles, all but `i` itself.
+    /// Takes the near ones of a stretch, all but the particle `own` itself.
     #[inline]
     fn take(
         &mut self,
         stretch: Range<usize>,
-        i: usize,
+        own: Option<usize>,
         here: [f32x8; 3],
         (axes, reach): (&[Vec<f32>; 3], f32x8),
     ) {
@@ -206,8 +206,10 @@ impl Found {
                 // What lies behind the stretch is not its own.
                 hits &= (1 << left) - 1;
             }
-            if i.wrapping_sub(first) < WIDE {
-                hits &= !(1 << (i - first));
+            if let Some(own) = own
+                && own.wrapping_sub(first) < WIDE
+            {
+                hits &= !(1 << (own - first));
             }
             // Eight are written, and those that were hit are kept: no branch that would be guessed wrong.
             let found = u32x8::splat(first as u32) + u32x8::new(HITS[hits]);
@@ -269,7 +271,7 @@ pub struct Search<'a> {
     pub cells: &'a Cells,
     /// Their places, in the order of the cells.
     pub x: &'a [Vec3A],
-    /// The same axis by axis. They end in [`PAD`] that are nowhere.
+    /// The same axis by axis, from [`split_axes`].
     pub axes: &'a [Vec<f32>; 3],
     /// The bodies.
     pub boundary: &'a Boundary,
@@ -277,8 +279,21 @@ pub struct Search<'a> {
     pub kernel: Kernel,
 }
 
-/// Entries behind the last particle's, so that lanes may be read beyond it.
-pub const PAD: usize = WIDE;
+/// Entries behind the last place, so that lanes may be read beyond it.
+const PAD: usize = WIDE;
+
+/// The places of `all`, axis by axis, with [`PAD`] that are nowhere behind the last.
+pub fn split_axes<T: Sync>(
+    all: &[T],
+    place: impl Fn(&T) -> Vec3A + Sync,
+    axes: &mut [Vec<f32>; 3],
+) {
+    for (axis, values) in axes.iter_mut().enumerate() {
+        values.clear();
+        values.par_extend(all.par_iter().map(|one| place(one)[axis]));
+        values.extend([f32::INFINITY; PAD]);
+    }
+}
 
 /// Where a chunk's neighbours are collected.
 #[derive(Default)]
@@ -305,7 +320,7 @@ impl Search<'_> {
         )
     }
 
-    /// Fills the lists of all particles, and measures what only depends on places: their densities, and what
+    /// Fills the lists of all particles but those apart, and measures what only depends on places: their densities, and what
     /// [`Grain::measure`] notes.
     pub fn fill(&self, lists: &mut Vec<List>, densities: &mut [f32], grains: &mut [Grain]) {
         lists.resize_with(grains.len().div_ceil(CHUNK), List::default);
@@ -341,6 +356,10 @@ impl Search<'_> {
             scratch.make_room(&around);
             let last = self.cells.places(cell).end.min(end);
             for i in place..last {
+                if grains[i - first].role == Role::Apart {
+                    list.add(&Found::default(), &Found::default());
+                    continue;
+                }
                 self.find(i, at, &around, scratch);
                 let mut sums = Moments::default();
                 let (here, samples) = (self.x[i], self.boundary.samples());
@@ -366,26 +385,21 @@ impl Search<'_> {
         let here = self.axes.each_ref().map(|axis| f32x8::splat(axis[i]));
         let wide = (self.axes, f32x8::splat(reach));
         let aside = self.aside(at, self.x[i]);
+        let near = |row: usize| aside[0][row % 3] + aside[1][row / 3] <= FAR;
         let found = &mut scratch.particles;
         found.count = 0;
-        for (row, stretch) in particles.iter().enumerate() {
-            if aside[0][row % 3] + aside[1][row / 3] > FAR {
-                continue;
-            }
-            found.take(stretch.clone(), i, here, wide);
+        for (_, stretch) in particles.iter().enumerate().filter(|(row, _)| near(*row)) {
+            found.take(stretch.clone(), Some(i), here, wide);
         }
         let found = &mut scratch.samples;
         found.count = 0;
-        let placed = self.boundary.samples();
-        if placed.is_empty() || samples.iter().all(Range::is_empty) {
-            return;
+        let wide = (self.boundary.axes(), f32x8::splat(reach));
+        for (_, stretch) in samples.iter().enumerate().filter(|(row, _)| near(*row)) {
+            found.take(stretch.clone(), None, here, wide);
         }
-        for j in samples.iter().cloned().flatten() {
-            if (self.x[i] - placed[j].position).length_squared() < reach {
-                found.near[found.count] = j as u32;
-                found.share[found.count] = placed[j].volume / self.kernel.volume;
-                found.count += 1;
-            }
+        let placed = self.boundary.samples();
+        for (share, sample) in found.share.iter_mut().zip(&found.near[..found.count]) {
+            *share = placed[*sample as usize].volume / self.kernel.volume;
         }
     }
 

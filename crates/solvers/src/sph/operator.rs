@@ -39,6 +39,8 @@ pub enum Role {
     Dozing,
     /// Asleep, and only lends its stress to others.
     Asleep,
+    /// Asleep, and only lends its place to those who lend their stress.
+    Apart,
     /// Asleep, and near a body: what it gives to the body is still told.
     Leaning,
 }
@@ -47,7 +49,7 @@ impl Role {
     /// True for who is left out of the solve.
     #[inline]
     pub fn is_out(self) -> bool {
-        matches!(self, Self::Asleep | Self::Leaning)
+        matches!(self, Self::Asleep | Self::Apart | Self::Leaning)
     }
 }
 
@@ -104,6 +106,55 @@ impl Hold {
     #[inline]
     fn by(&self, body: u32) -> f32 {
         self.grips[usize::from(body != self.first)]
+    }
+}
+
+/// What bodies do to a particle.
+#[derive(Clone, Copy, Debug)]
+pub struct Support {
+    /// How well they hold it.
+    pub hold: Hold,
+    /// The coefficient of friction of the roughest, never more than the particle's own.
+    pub rough: f32,
+    /// The force per volume [N/m³] that they give it.
+    pub push: Vec3A,
+}
+
+/// Sums over the samples of a wall.
+#[derive(Clone, Copy, Debug)]
+struct Wall {
+    /// What presses the particle against it, and what it would have to hold along it [N/m³].
+    load: f32,
+    sliding: Vec3A,
+    /// Coefficient of friction times weight, and weight [1/m²].
+    friction: f32,
+    weight: f32,
+}
+
+impl Default for Wall {
+    fn default() -> Self {
+        Self {
+            load: 0.0,
+            sliding: Vec3A::ZERO,
+            friction: 0.0,
+            weight: f32::MIN_POSITIVE,
+        }
+    }
+}
+
+impl Wall {
+    fn roughness(&self) -> f32 {
+        self.friction / self.weight
+    }
+
+    /// The part that it holds of what it would have to.
+    fn grip(&self) -> f32 {
+        let (limit, sliding) = (self.roughness() * self.load, self.sliding.length());
+        if sliding > limit {
+            limit / sliding
+        } else {
+            1.0
+        }
     }
 }
 
@@ -285,59 +336,48 @@ impl Around {
         let mut push = vector(push);
         grain.load = load / (own + grain.weight);
         if !site.samples.is_empty() {
-            let (hold, rough) = self.hold(site, mine, grain.mu);
-            grain.hold = hold;
+            let support = self.support(site, mine, grain.mu);
+            grain.hold = support.hold;
             // Next to a wall the first row carries more than the second: its own load counts, as far as the wall can make use of
             // it. What lies on top bears nothing itself: without what is around it, it would creep along the wall.
             let more = (mine.pressure() - grain.load).max(0.0);
-            grain.load += more * (rough / grain.mu).min(1.0);
-            push += self.push_of_walls(site, mine, &grain.hold);
+            grain.load += more * (support.rough / grain.mu).min(1.0);
+            push += support.push;
         }
         push
     }
 
-    /// How well bodies hold a particle of friction `mu`: fully below the Coulomb limit of what they would give it if they did. And
-    /// their coefficient of friction, which is never more than `mu`. However rough they are, they hold no more than the material
-    /// itself would: its strength is of the mean pressure around it, which may well be more than what presses it against the wall.
-    pub fn hold(&self, site: Site<'_>, mine: &Shown, mu: f32) -> (Hold, f32) {
-        let mut hold = Hold::default();
-        let mut walls = [(0.0f32, Vec3A::ZERO, 0.0f32, f32::MIN_POSITIVE); 2];
-        for (b, factor) in site.samples.iter() {
-            let sample = &self.boundary.samples()[b];
-            if hold.first == u32::MAX {
-                hold.first = sample.body;
-            }
-            let (normal, sliding, friction, weight) =
-                &mut walls[usize::from(sample.body != hold.first)];
-            let force = mine.times((site.here - sample.position) * factor);
-            let along = sample.normal.dot(force);
-            *normal += along.abs();
-            *sliding += force - sample.normal * along;
-            *friction -= sample.friction.min(mu) * factor;
-            *weight -= factor;
-        }
-        hold.grips = walls.map(|(normal, sliding, friction, weight)| {
-            let (limit, sliding) = (friction / weight * normal, sliding.length());
-            if sliding > limit {
-                limit / sliding
-            } else {
-                1.0
-            }
-        });
-        let rough = walls.map(|(_, _, friction, weight)| friction / weight);
-        let rough = rough[0].max(rough[1]);
-        (hold, rough)
-    }
-
-    /// The force per volume that bodies give of `mine`.
-    pub fn push_of_walls(&self, site: Site<'_>, mine: &Shown, hold: &Hold) -> Vec3A {
+    /// What bodies do to a particle of friction `mu` that shows `mine`. They hold it fully below the Coulomb limit of what they would
+    /// give it if they did. However rough they are, they hold no more than the material itself would: its strength is of the mean
+    /// pressure around it, which may well be more than what presses it against the wall.
+    pub fn support(&self, site: Site<'_>, mine: &Shown, mu: f32) -> Support {
+        let mut first = u32::MAX;
+        let mut walls = [Wall::default(); 2];
         let mut push = Vec3A::ZERO;
         for (b, factor) in site.samples.iter() {
             let sample = &self.boundary.samples()[b];
+            if first == u32::MAX {
+                first = sample.body;
+            }
+            let wall = &mut walls[usize::from(sample.body != first)];
             let force = mine.times((site.here - sample.position) * factor);
-            push += sample.gripped(force, hold.by(sample.body));
+            let along = sample.normal.dot(force);
+            let across = sample.normal * along;
+            wall.load += along.abs();
+            wall.sliding += force - across;
+            wall.friction -= sample.friction.min(mu) * factor;
+            wall.weight -= factor;
+            push += across;
         }
-        push
+        let grips = walls.map(|wall| wall.grip());
+        for (wall, grip) in walls.iter().zip(grips) {
+            push += wall.sliding * grip;
+        }
+        Support {
+            hold: Hold { first, grips },
+            rough: walls[0].roughness().max(walls[1].roughness()),
+            push,
+        }
     }
 
     /// What the bodies receive from forces per volume that last `time` [s], in the chunks' order; `none` are no impulses.
@@ -357,12 +397,12 @@ impl Around {
                 let mut sums: Option<Impulses> = None;
                 for (k, grain) in grains.iter().enumerate() {
                     let site = self.site(chunk, k, list);
-                    if grain.role == Role::Asleep || site.samples.is_empty() {
+                    if matches!(grain.role, Role::Asleep | Role::Apart) || site.samples.is_empty() {
                         continue;
                     }
                     let sums = sums.get_or_insert_with(|| none.clone());
                     let hold = match grain.role {
-                        Role::Leaning => self.hold(site, &shown[site.i], grain.mu).0,
+                        Role::Leaning => self.support(site, &shown[site.i], grain.mu).hold,
                         _ => grain.hold,
                     };
                     for (b, factor) in site.samples.iter() {
@@ -424,7 +464,7 @@ fn invert(moment: &Sym3) -> Sym3 {
 mod tests {
     use super::*;
     use crate::sph::kernel::Kernel;
-    use crate::sph::lists::{PAD, Search};
+    use crate::sph::lists::{Search, split_axes};
     use barchan_base::cells::Cells;
     use barchan_base::random::Random;
     use barchan_sim::body::{Body, Form};
@@ -486,10 +526,8 @@ mod tests {
             .iter()
             .map(|i| points[*i as usize].into())
             .collect();
-        let mut axes = [0, 1, 2].map(|axis| x.iter().map(|x| x[axis]).collect::<Vec<f32>>());
-        for axis in &mut axes {
-            axis.resize(x.len() + PAD, f32::INFINITY);
-        }
+        let mut axes = <[Vec<f32>; 3]>::default();
+        split_axes(&x, |x| *x, &mut axes);
         let search = Search {
             cells: &cells,
             x: &x,
@@ -567,8 +605,7 @@ mod tests {
             beside += 1;
             // The floor's own friction is 0.3.
             for (mu, most) in [(0.1, 0.1), (0.25, 0.25), (0.6, 0.3)] {
-                let (hold, rough) = cloud.around.hold(site, &mine, mu);
-                let push = cloud.around.push_of_walls(site, &mine, &hold);
+                let Support { rough, push, .. } = cloud.around.support(site, &mine, mu);
                 let along = Vec3A::new(push.x, 0.0, push.z).length();
                 assert!(along < 1.05 * most * push.y.abs(), "{along} of {}", push.y);
                 assert!(along > 0.8 * most * push.y.abs(), "{along} of {}", push.y);
@@ -592,7 +629,7 @@ mod tests {
             let (floor, wall) = bodies.fold((false, false), |(floor, wall), body| {
                 (floor || body == 0, wall || body == 1)
             });
-            let (_, rough) = cloud.around.hold(site, &mine, 0.6);
+            let rough = cloud.around.support(site, &mine, 0.6).rough;
             match (floor, wall) {
                 (true, _) => assert!((rough - 0.5).abs() < 1e-5, "{rough}"),
                 _ => assert!(rough.abs() < 1e-5, "{rough}"),

@@ -119,6 +119,8 @@ impl Work {
             self.solved.resize(self.cells.len(), true);
             self.leaning.clear();
             self.leaning.resize(self.cells.len(), false);
+            self.wider.clear();
+            self.wider.resize(self.cells.len(), true);
             return self.awake.is_empty();
         }
         // One ring is solved for, the next lends its stress, and the last its places.
@@ -130,7 +132,7 @@ impl Work {
         }
         self.cells.dilate(&self.wider, &mut self.kept);
         self.cells.keep(&self.kept);
-        for flags in [&mut self.solved, &mut self.leaning] {
+        for flags in [&mut self.solved, &mut self.leaning, &mut self.wider] {
             let mut kept = self.kept.iter();
             flags.retain(|_| kept.next().is_some_and(|kept| *kept));
         }

@@ -1,7 +1,7 @@
 //! The particles of one step, gathered in the order of their cells, and handed back.
 
 use super::kernel::Kernel;
-use super::lists::{CHUNK, PAD, Search};
+use super::lists::{CHUNK, Search, split_axes};
 use super::operator::{Around, Grain, Role};
 use super::shown::Shown;
 use super::tensor::Sym3;
@@ -140,7 +140,8 @@ impl Work {
     /// Sorts out who moves, who dozes and who sleeps, by cell.
     pub fn assign_roles(&mut self, particles: &Particles) {
         let quiet = particles.extra[QUIET].entries::<f32>();
-        let (cells, solved, leaning) = (&self.cells, &self.solved, &self.leaning);
+        let (cells, solved) = (&self.cells, &self.solved);
+        let (leaning, wider) = (&self.leaning, &self.wider);
         self.grains
             .par_chunks_mut(CHUNK)
             .enumerate()
@@ -155,8 +156,9 @@ impl Work {
                     grain.role = match (still, solved[cell], leaning[cell]) {
                         (false, ..) => Role::Awake,
                         (true, true, _) => Role::Dozing,
-                        (true, false, false) => Role::Asleep,
                         (true, false, true) => Role::Leaning,
+                        (true, false, false) if wider[cell] => Role::Asleep,
+                        (true, false, false) => Role::Apart,
                     };
                 }
             });
@@ -167,11 +169,7 @@ impl Work {
         let Around {
             x, lists, boundary, ..
         } = &mut self.around;
-        for (axis, values) in self.axes.iter_mut().enumerate() {
-            values.clear();
-            values.par_extend(x.par_iter().map(|x| x[axis]));
-            values.resize(x.len() + PAD, f32::INFINITY);
-        }
+        split_axes(x, |x| *x, &mut self.axes);
         let search = Search {
             cells: &self.cells,
             x,
