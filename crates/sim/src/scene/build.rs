@@ -495,7 +495,7 @@ fn hybrid_settings(doc: &SolverDoc) -> HybridSettings {
 fn sph_settings(doc: &SolverDoc) -> SphSettings {
     let scheme = doc.scheme.unwrap_or(SphScheme::Implicit);
     let usual = match scheme {
-        SphScheme::Implicit => 6,
+        SphScheme::Implicit => u64::from(SphSettings::default().iterations),
         SphScheme::Ihmsen => 3,
     };
     let iterations = doc.iterations.as_ref().map_or(usual, |count| count.0);

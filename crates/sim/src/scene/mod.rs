@@ -131,7 +131,7 @@ impl Default for SphSettings {
     fn default() -> Self {
         Self {
             scheme: SphScheme::Implicit,
-            iterations: 6,
+            iterations: 4,
             law: SphLaw::Constant,
         }
     }
