@@ -149,7 +149,8 @@ impl Wall {
 
     /// The part that it holds of what it would have to.
     fn grip(&self) -> f32 {
-        let (limit, sliding) = (self.roughness() * self.load, self.sliding.length());
+        let limit = self.roughness() * self.load.max(0.0);
+        let sliding = self.sliding.length();
         if sliding > limit {
             limit / sliding
         } else {
@@ -363,7 +364,7 @@ impl Around {
             let force = mine.times((site.here - sample.position) * factor);
             let along = sample.normal.dot(force);
             let across = sample.normal * along;
-            wall.load += along.abs();
+            wall.load += along;
             wall.sliding += force - across;
             wall.friction -= sample.friction.min(mu) * factor;
             wall.weight -= factor;
@@ -611,6 +612,31 @@ mod tests {
                 assert!(along > 0.8 * most * push.y.abs(), "{along} of {}", push.y);
                 assert!((rough - most).abs() < 1e-5);
             }
+        }
+        assert!(beside > 20, "{beside}");
+    }
+
+    #[test]
+    fn a_wall_does_not_hold_what_pulls_away_from_it() {
+        let cloud = cloud();
+        let mut mine = Shown::default();
+        // Tension, as in cohesive material, and shear along the floor.
+        mine.set_matrix(&Mat3A::from_cols(
+            vec3a(1000.0, 300.0, 0.0),
+            vec3a(300.0, 1000.0, 0.0),
+            vec3a(0.0, 0.0, 1000.0),
+        ));
+        let mut beside = 0;
+        for i in 0..cloud.grains.len() {
+            let (chunk, k) = (i / CHUNK, i % CHUNK);
+            let site = cloud.around.site(chunk, k, &cloud.around.lists[chunk]);
+            if site.samples.is_empty() {
+                continue;
+            }
+            beside += 1;
+            let push = cloud.around.support(site, &mine, 0.6).push;
+            let along = Vec3A::new(push.x, 0.0, push.z).length();
+            assert!(along < 1e-3 * push.y.abs(), "{along} of {}", push.y);
         }
         assert!(beside > 20, "{beside}");
     }
