@@ -68,7 +68,7 @@ const LONGEST_FALL: f64 = 0.022;
 /// The longest way in a step over the spacing.
 const LONGEST_WAY: f64 = 0.3;
 /// Part of the velocity that no gradient sees, taken out in a step.
-const FILTER: f32 = 0.3;
+const FILTER: f32 = 0.15;
 /// What particles at a surface lack for being full, over d |Σ V g|; a flat one lacks 0.15. With it the outermost row bears its own
 /// weight, and has strength.
 const BEYOND: f32 = 0.2;
