@@ -557,10 +557,23 @@ mod tests {
     }
 
     impl Cloud {
+        fn site(&self, i: usize) -> Site<'_> {
+            let chunk = i / CHUNK;
+            self.around
+                .site(chunk, i % CHUNK, &self.around.lists[chunk])
+        }
+
+        /// Those beside walls, of whom there are many.
+        fn beside_walls(&self) -> Vec<Site<'_>> {
+            let sites = (0..self.grains.len()).map(|i| self.site(i));
+            let beside: Vec<Site<'_>> = sites.filter(|site| !site.samples.is_empty()).collect();
+            assert!(beside.len() > 20, "{}", beside.len());
+            beside
+        }
+
         fn gradient(&self, i: usize, velocities: &[Vec3A]) -> Mat3A {
-            let (chunk, k) = (i / CHUNK, i % CHUNK);
-            let site = self.around.site(chunk, k, &self.around.lists[chunk]);
-            self.around.gradient(site, &self.grains[i], velocities)
+            self.around
+                .gradient(self.site(i), &self.grains[i], velocities)
         }
 
         /// The forces of `matrices`; grains note the grip that the walls had.
@@ -596,14 +609,7 @@ mod tests {
             vec3a(900.0, -1000.0, 0.0),
             vec3a(0.0, 0.0, -1000.0),
         ));
-        let mut beside = 0;
-        for i in 0..cloud.grains.len() {
-            let (chunk, k) = (i / CHUNK, i % CHUNK);
-            let site = cloud.around.site(chunk, k, &cloud.around.lists[chunk]);
-            if site.samples.is_empty() {
-                continue;
-            }
-            beside += 1;
+        for site in cloud.beside_walls() {
             // The floor's own friction is 0.3.
             for (mu, most) in [(0.1, 0.1), (0.25, 0.25), (0.6, 0.3)] {
                 let Support { rough, push, .. } = cloud.around.support(site, &mine, mu);
@@ -613,7 +619,6 @@ mod tests {
                 assert!((rough - most).abs() < 1e-5);
             }
         }
-        assert!(beside > 20, "{beside}");
     }
 
     #[test]
@@ -626,19 +631,11 @@ mod tests {
             vec3a(300.0, 1000.0, 0.0),
             vec3a(0.0, 0.0, 1000.0),
         ));
-        let mut beside = 0;
-        for i in 0..cloud.grains.len() {
-            let (chunk, k) = (i / CHUNK, i % CHUNK);
-            let site = cloud.around.site(chunk, k, &cloud.around.lists[chunk]);
-            if site.samples.is_empty() {
-                continue;
-            }
-            beside += 1;
+        for site in cloud.beside_walls() {
             let push = cloud.around.support(site, &mine, 0.6).push;
             let along = Vec3A::new(push.x, 0.0, push.z).length();
             assert!(along < 1e-3 * push.y.abs(), "{along} of {}", push.y);
         }
-        assert!(beside > 20, "{beside}");
     }
 
     #[test]
@@ -648,8 +645,7 @@ mod tests {
         mine.set_matrix(&(Mat3A::IDENTITY * -1000.0));
         let mut corners = 0;
         for i in 0..cloud.grains.len() {
-            let (chunk, k) = (i / CHUNK, i % CHUNK);
-            let site = cloud.around.site(chunk, k, &cloud.around.lists[chunk]);
+            let site = cloud.site(i);
             let bodies = site.samples.iter();
             let bodies = bodies.map(|(b, _)| cloud.around.boundary.samples()[b].body);
             let (floor, wall) = bodies.fold((false, false), |(floor, wall), body| {
