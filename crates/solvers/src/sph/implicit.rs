@@ -7,7 +7,7 @@
 use super::eight::{Eight, Terms};
 use super::lists::CHUNK;
 use super::operator::{Around, Grain, Site};
-use super::shown::{Shown, lanes, vector};
+use super::shown::{Shown, dot, lanes, vector, weighted};
 use super::tensor::Sym3;
 use super::work::Work;
 use glam::{Mat3A, Vec3A};
@@ -159,9 +159,7 @@ impl Neighbours<'_> {
             let ways = four.map(|j| lanes(self.around.x[j]) - here);
             let changes = four.map(|j| lanes(self.v[j]) - own);
             let along = self.along(site.i, (&four, factors), (&ways, &changes));
-            for (way, along) in ways.into_iter().zip(along) {
-                excess += way * f32x4::splat(along);
-            }
+            excess += weighted(&ways, along);
         }
         vector(excess)
     }
@@ -174,11 +172,11 @@ impl Neighbours<'_> {
         i: usize,
         (four, factors): (&[usize; 4], f32x4),
         (ways, changes): (&[f32x4; 4], &[f32x4; 4]),
-    ) -> [f32; 4] {
+    ) -> f32x4 {
         let mine = &self.shown[i];
         let ([x, y, z, _], [u, v, w, _]) = (f32x4::transpose(*ways), f32x4::transpose(*changes));
-        let parting = x * u + y * v + z * w;
-        let squared = (x * x + y * y + z * z).fast_max(f32x4::splat(f32::MIN_POSITIVE));
+        let parting = dot([x, y, z], [u, v, w]);
+        let squared = dot([x, y, z], [x, y, z]).fast_max(f32x4::splat(f32::MIN_POSITIVE));
         let pressure = f32x4::new(four.map(|j| self.shown[j].pressure()));
         let least = pressure.abs().fast_min(f32x4::splat(mine.pressure().abs()));
         let loaded = least.simd_gt(f32x4::ZERO);
@@ -188,14 +186,13 @@ impl Neighbours<'_> {
             mine.times_lanes(way) + self.shown[four[k]].times_lanes(way)
         });
         let [u, v, w, _] = f32x4::transpose(seen);
-        let unseen = parting - (x * u + y * v + z * w) * f32x4::HALF;
+        let unseen = parting - dot([x, y, z], [u, v, w]) * f32x4::HALF;
         let unseen = loaded & (unseen * f32x4::splat(self.strength));
         let wet = f32x4::new(four.map(|j| self.shown[j].viscosity()));
         let wet = wet.fast_min(f32x4::splat(mine.viscosity()));
         let part = self.viscous.part(wet, parting / squared.sqrt());
         let matters = loaded | parting.simd_lt(f32x4::ZERO);
-        let along = (unseen + (matters & (part * parting))) * factors / squared;
-        along.to_array()
+        (unseen + (matters & (part * parting))) * factors / squared
     }
 }
 

@@ -61,7 +61,7 @@ impl Kernel {
     #[inline]
     pub fn lanes(&self, squared: f32x4) -> (f32x4, f32x4) {
         let q = squared.sqrt() * self.inverse;
-        let far = (2.0 - q).max(f32x4::ZERO);
+        let far = (2.0 - q).fast_max(f32x4::ZERO);
         let near = q.simd_lt(f32x4::ONE);
         let value = near.select(1.0 + q * q * (0.75 * q - 1.5), 0.25 * far * far * far);
         let slope = near.select(2.25 * q - 3.0, -0.75 * far * far / q);

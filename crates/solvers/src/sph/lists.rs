@@ -1,9 +1,9 @@
 //! Who is near whom: flat lists, made once a step and used by every sweep.
 
-use super::boundary::Boundary;
+use super::boundary::{Boundary, Placed};
 use super::kernel::Kernel;
 use super::operator::{Grain, Moments, Role};
-use super::shown::lanes as vector_lanes;
+use super::shown::{dot, lanes as vector_lanes};
 use barchan_base::cells::{Cells, Cursor};
 use glam::{IVec3, Vec3A};
 use rayon::prelude::*;
@@ -19,13 +19,26 @@ const USUAL: usize = 29;
 /// The neighbours of one chunk of particles.
 #[derive(Default)]
 pub struct List {
-    /// For each particle, where its neighbours among the particles end and where its boundary samples end.
-    ends: Vec<[u32; 2]>,
+    /// For each particle, where its neighbours among the particles end, where its boundary samples end, and where its touches do.
+    ends: Vec<[u32; 3]>,
     near: Vec<u32>,
     /// Slope of the kernel over the distance, times the neighbour's volume, in units.
     factor: Vec<u16>,
     /// The unit [1/m²].
     unit: f32,
+    touches: Vec<Touch>,
+}
+
+/// Samples near a particle that are one to it: what depends on their places is summed once a step, not once a sweep. On a
+/// flat wall all are; on a curved one each is alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Touch {
+    /// One of them.
+    pub sample: u32,
+    /// Sum of their factors [1/m²].
+    pub factor: f32,
+    /// Sum of the ways from them times their factors [1/m].
+    pub pull: [f32; 3],
 }
 
 /// The largest volume of a boundary sample, a lone one's, is below this many times that of a particle.
@@ -97,10 +110,18 @@ impl List {
         self.stretch(self.ends[k][0] as usize..self.ends[k][1] as usize)
     }
 
+    /// The same, those that are one together.
+    #[inline]
+    pub fn touches(&self, k: usize) -> &[Touch] {
+        let begin = if k == 0 { 0 } else { self.ends[k - 1][2] };
+        &self.touches[begin as usize..self.ends[k][2] as usize]
+    }
+
     fn clear(&mut self) {
         self.ends.clear();
         self.near.clear();
         self.factor.clear();
+        self.touches.clear();
     }
 
     /// Makes room for what `count` particles have in a full lattice.
@@ -117,18 +138,43 @@ impl List {
         self.factor.reserve_exact(more);
     }
 
-    fn add(&mut self, particles: &Found, samples: &Found) {
+    /// Adds the neighbours of a particle at `here`; `placed` are all samples.
+    fn add(&mut self, here: Vec3A, particles: &Found, (samples, placed): (&Found, &[Placed])) {
         let (more, room) = (particles.count + samples.count, self.near.capacity());
         if self.near.len() + more > room {
             // Not twice as much, as vectors grow by themselves: the lists are most of the memory.
             self.make_room(more.max(room / 64));
         }
-        let ends = [particles, samples].map(|found| {
+        let [first, second] = [particles, samples].map(|found| {
             self.near.extend_from_slice(&found.near[..found.count]);
             self.factor.extend_from_slice(&found.factor[..found.count]);
             self.near.len() as u32
         });
-        self.ends.push(ends);
+        self.touch(here, samples, placed);
+        self.ends
+            .push([first, second, self.touches.len() as u32]);
+    }
+
+    /// Sums up the samples near a place that are one.
+    fn touch(&mut self, here: Vec3A, found: &Found, placed: &[Placed]) {
+        let begin = self.touches.len();
+        for (near, steps) in found.near.iter().zip(&found.factor).take(found.count) {
+            let sample = &placed[*near as usize];
+            let factor = f32::from(*steps) * self.unit;
+            let pull = (here - sample.position) * factor;
+            let is_one = |touch: &&mut Touch| placed[touch.sample as usize].is_one_with(sample);
+            let mut own = self.touches[begin..].iter_mut().take(MOST_FLAT);
+            if let Some(touch) = own.find(is_one) {
+                touch.factor += factor;
+                touch.pull = (Vec3A::from(touch.pull) + pull).into();
+            } else {
+                self.touches.push(Touch {
+                    sample: *near,
+                    factor,
+                    pull: pull.into(),
+                });
+            }
+        }
     }
 
     /// Lets go of memory far beyond what is needed.
@@ -140,6 +186,9 @@ impl List {
         }
     }
 }
+
+/// A particle is near to no more flat walls than this; where there are more directions, walls are curved.
+const MOST_FLAT: usize = 4;
 
 /// Candidates looked at side by side.
 const WIDE: usize = 8;
@@ -234,7 +283,7 @@ impl Found {
         for first in (0..end).step_by(LANES) {
             let way = |k: usize| vector_lanes(here - place(self.near[first + k] as usize));
             let [x, y, z, _] = f32x4::transpose(std::array::from_fn(way));
-            let (value, slope) = kernel.lanes(x * x + y * y + z * z);
+            let (value, slope) = kernel.lanes(dot([x, y, z], [x, y, z]));
             let share = four(&self.share, first) * volume;
             let steps = (slope * share * f32x4::splat(1.0 / unit)).fast_round_int();
             for (factor, steps) in self.factor[first..].iter_mut().zip(steps.to_array()) {
@@ -357,7 +406,7 @@ impl Search<'_> {
             let last = self.cells.places(cell).end.min(end);
             for i in place..last {
                 if grains[i - first].role == Role::Apart {
-                    list.add(&Found::default(), &Found::default());
+                    list.add(self.x[i], &Found::default(), (&Found::default(), &[]));
                     continue;
                 }
                 self.find(i, at, &around, scratch);
@@ -367,12 +416,12 @@ impl Search<'_> {
                 let found = &mut scratch.particles;
                 found.weigh(&self.kernel, (here, particles), &mut sums);
                 let alone = sums.clone();
-                let samples = |j: usize| samples[j].position;
+                let places = |j: usize| samples[j].position;
                 let found = &mut scratch.samples;
-                found.weigh(&self.kernel, (here, samples), &mut sums);
+                found.weigh(&self.kernel, (here, places), &mut sums);
                 densities[i - first] = sums.density() + self.kernel.value(0.0) * self.kernel.volume;
                 grains[i - first].measure(&alone, &sums);
-                list.add(&scratch.particles, &scratch.samples);
+                list.add(here, &scratch.particles, (&scratch.samples, samples));
             }
             place = last;
         }

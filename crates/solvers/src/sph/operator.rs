@@ -11,7 +11,7 @@
 //! P = n n^T + grip (1 − n n^T), in both.
 
 use super::boundary::{Boundary, Placed};
-use super::lists::{CHUNK, List, Near};
+use super::lists::{CHUNK, List, Near, Touch};
 use super::shown::{Shown, lanes, vector};
 use super::tensor::Sym3;
 use barchan_sim::coupling::Impulses;
@@ -194,6 +194,8 @@ pub struct Site<'a> {
     pub particles: Near<'a>,
     /// Boundary samples around.
     pub samples: Near<'a>,
+    /// The same, those that are one together.
+    pub touches: &'a [Touch],
 }
 
 impl Placed {
@@ -249,7 +251,7 @@ impl Moments {
         for ((moment, square), (a, b)) in sums.zip(AXES) {
             let product = g[a] * way[b];
             *moment -= product;
-            *square += product * factor;
+            *square = product.mul_add(factor, *square);
         }
     }
 
@@ -319,6 +321,7 @@ impl Around {
             here: self.x[i],
             particles: list.particles(k),
             samples: list.samples(k),
+            touches: list.touches(k),
         }
     }
 
@@ -327,14 +330,20 @@ impl Around {
     #[inline]
     pub fn push(&self, site: Site<'_>, shown: &[Shown], grain: &mut Grain, own: f32) -> Vec3A {
         let mine = &shown[site.i];
-        let mut push = mine.times_lanes(Vec3A::from(grain.lean));
+        // Three sums, so that none waits for another.
+        let mut sums = [
+            mine.times_lanes(Vec3A::from(grain.lean)),
+            f32x4::ZERO,
+            f32x4::ZERO,
+        ];
         let mut load = own * mine.pressure();
         for (j, factor) in site.particles.iter() {
             let other = &shown[j];
-            push += other.times_lanes((site.here - self.x[j]) * factor);
+            other.add_times((site.here - self.x[j]) * factor, &mut sums);
             load -= factor * other.pressure();
         }
-        let mut push = vector(push);
+        let [x, y, z] = sums;
+        let mut push = vector(x + y + z);
         grain.load = load / (own + grain.weight);
         if !site.samples.is_empty() {
             let support = self.support(site, mine, grain.mu);
@@ -355,19 +364,19 @@ impl Around {
         let mut first = u32::MAX;
         let mut walls = [Wall::default(); 2];
         let mut push = Vec3A::ZERO;
-        for (b, factor) in site.samples.iter() {
-            let sample = &self.boundary.samples()[b];
+        for touch in site.touches {
+            let sample = &self.boundary.samples()[touch.sample as usize];
             if first == u32::MAX {
                 first = sample.body;
             }
             let wall = &mut walls[usize::from(sample.body != first)];
-            let force = mine.times((site.here - sample.position) * factor);
+            let force = mine.times(touch.pull.into());
             let along = sample.normal.dot(force);
             let across = sample.normal * along;
             wall.load += along;
             wall.sliding += force - across;
-            wall.friction -= sample.friction.min(mu) * factor;
-            wall.weight -= factor;
+            wall.friction -= sample.friction.min(mu) * touch.factor;
+            wall.weight -= touch.factor;
             push += across;
         }
         let grips = walls.map(|wall| wall.grip());
@@ -435,17 +444,17 @@ impl Around {
         for (j, factor) in site.particles.iter() {
             let g = (site.here - self.x[j]) * factor;
             let change = lanes(velocities[j] - own);
-            sums[0] += change * f32x4::splat(g.x);
-            sums[1] += change * f32x4::splat(g.y);
-            sums[2] += change * f32x4::splat(g.z);
+            sums[0] = change.mul_add(f32x4::splat(g.x), sums[0]);
+            sums[1] = change.mul_add(f32x4::splat(g.y), sums[1]);
+            sums[2] = change.mul_add(f32x4::splat(g.z), sums[2]);
         }
         let [x, y, z] = sums.map(vector);
         let mut sum = Mat3A::from_cols(x, y, z);
-        for (b, factor) in site.samples.iter() {
-            let sample = &self.boundary.samples()[b];
-            let g = (site.here - sample.position) * factor;
+        for touch in site.touches {
+            let sample = &self.boundary.samples()[touch.sample as usize];
             let change = sample.velocity_now(&self.drifts) - own;
-            sum += outer(sample.gripped(change, grain.hold.by(sample.body)), g);
+            let seen = sample.gripped(change, grain.hold.by(sample.body));
+            sum += outer(seen, touch.pull.into());
         }
         sum * grain.correction.matrix()
     }
@@ -657,6 +666,33 @@ mod tests {
                 _ => assert!(rough.abs() < 1e-5, "{rough}"),
             }
             corners += u32::from(floor && wall);
+        }
+        assert!(corners > 5, "{corners}");
+    }
+
+    #[test]
+    fn touches_are_the_samples_summed_by_wall() {
+        let cloud = cloud_among(&[(Vec3::Y, 0.5), (Vec3::X, 0.0)]);
+        let samples = cloud.around.boundary.samples();
+        let mut corners = 0;
+        for site in cloud.beside_walls() {
+            for normal in [Vec3A::Y, Vec3A::X] {
+                let of_wall = |sample: usize| samples[sample].normal == normal;
+                let touches = site.touches.iter();
+                let touches: Vec<_> = touches.filter(|t| of_wall(t.sample as usize)).collect();
+                let found: Vec<_> = site.samples.iter().filter(|(b, _)| of_wall(*b)).collect();
+                let pulls = found.iter();
+                let pulls = pulls.map(|(b, factor)| (site.here - samples[*b].position) * *factor);
+                let (pull, factor): (Vec3A, f32) =
+                    (pulls.sum(), found.iter().map(|(_, factor)| factor).sum());
+                assert_eq!(touches.len(), usize::from(!found.is_empty()));
+                for touch in &touches {
+                    let off = (Vec3A::from(touch.pull) - pull).length();
+                    assert!(off < 1e-5 * pull.length(), "{off} of {pull}");
+                    assert!((touch.factor - factor).abs() < 1e-5 * factor.abs());
+                }
+            }
+            corners += u32::from(site.touches.len() == 2);
         }
         assert!(corners > 5, "{corners}");
     }

@@ -66,8 +66,31 @@ impl Shown {
     #[inline]
     pub fn times_lanes(&self, by: Vec3A) -> f32x4 {
         let [x, y, z] = self.columns;
-        x * f32x4::splat(by.x) + y * f32x4::splat(by.y) + z * f32x4::splat(by.z)
+        let sum = y.mul_add(f32x4::splat(by.y), x * f32x4::splat(by.x));
+        z.mul_add(f32x4::splat(by.z), sum)
     }
+
+    /// Adds the matrix times a vector to three sums, column by column.
+    #[inline]
+    pub fn add_times(&self, by: Vec3A, sums: &mut [f32x4; 3]) {
+        for (axis, sum) in sums.iter_mut().enumerate() {
+            *sum = self.columns[axis].mul_add(f32x4::splat(by[axis]), *sum);
+        }
+    }
+}
+
+/// The products of four vectors with four others, given axis by axis.
+#[inline]
+pub fn dot(a: [f32x4; 3], b: [f32x4; 3]) -> f32x4 {
+    a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]))
+}
+
+/// The sum of four vectors, each times its part.
+#[inline]
+pub fn weighted(vectors: &[f32x4; 4], parts: f32x4) -> f32x4 {
+    let [a, b, c, d] = parts.to_array().map(f32x4::splat);
+    let pair = vectors[1].mul_add(b, vectors[0] * a);
+    pair + vectors[3].mul_add(d, vectors[2] * c)
 }
 
 /// The first three lanes.
