@@ -4,9 +4,9 @@ use wide::f32x4;
 
 /// The support over the spacing.
 pub const SUPPORT: f32 = 2.0;
-/// Pairs further apart than this many spacings are left out: the kernel has a thousandth of its weight there, and the
-/// last twentieth of the radius a seventh of the pairs.
-const REACH: f32 = 1.9;
+/// Pairs further apart than this many spacings are left out: the kernel has two thousandths of what it has in the middle there,
+/// and the last tenth of its radius a quarter of the pairs. A lattice has none of them.
+const REACH: f32 = 1.8;
 
 /// The kernel for one spacing.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,8 @@ use wide::{f32x4, f32x8, u32x8};
 /// Particles in one list, and in one piece of every loop.
 pub const CHUNK: usize = 512;
 
-/// Neighbours of a particle in a packing.
-const USUAL: usize = 29;
+/// Neighbours of a particle in a lattice.
+const USUAL: usize = 26;
 
 /// The neighbours of one chunk of particles.
 #[derive(Default)]
