@@ -11,7 +11,7 @@ use wide::f32x8;
 /// How much of its own answer each stress takes at once. Jacobi sweeps are stable while (PRESSURE + 2 FRICTION) times
 /// 2.95, the largest response of a lattice, is below 2.
 const PRESSURE: f32 = 0.2;
-const FRICTION: f32 = 0.13;
+const FRICTION: f32 = 0.2;
 
 const LANES: usize = 8;
 
