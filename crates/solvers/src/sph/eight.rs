@@ -8,10 +8,12 @@ use crate::material::yield_surface::{Deviators, scale_to_yield};
 use glam::Mat3A;
 use wide::f32x8;
 
-/// How much of its own answer each stress takes at once. Jacobi sweeps are stable while (PRESSURE + 2 FRICTION) times
-/// 2.95, the largest response of a lattice, is below 2.
+/// How much of its own answer each stress takes at once.
 const PRESSURE: f32 = 0.2;
 const FRICTION: f32 = 0.2;
+/// The largest response of a lattice; Jacobi sweeps are stable while both together answer by less than 2.
+const LARGEST: f32 = 2.95;
+const _: () = assert!((PRESSURE + 2.0 * FRICTION) * LARGEST < 2.0);
 
 const LANES: usize = 8;
 
