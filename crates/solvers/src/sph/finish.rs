@@ -16,7 +16,7 @@ use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
 
 /// Part of the density error repaired in a step.
-const REPAIR: f32 = 0.3;
+const REPAIR: f32 = 0.25;
 /// Density that is left alone: resting particles stay just full, so that their constraint does not chatter.
 const FULL: f32 = 1.01;
 /// Pairs nearer than this many spacings are taken apart one by one, by this part of what is missing in a step: the kernel's
