@@ -151,8 +151,7 @@ impl List {
             self.near.len() as u32
         });
         self.touch(here, samples, placed);
-        self.ends
-            .push([first, second, self.touches.len() as u32]);
+        self.ends.push([first, second, self.touches.len() as u32]);
     }
 
     /// Sums up the samples near a place that are one.
