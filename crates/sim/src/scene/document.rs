@@ -84,7 +84,7 @@ table! {
         max_step: Option<Quantity<Time, Positive>>,
         /// sph: how pressure and friction are solved for; "implicit" if left out.
         scheme: Option<SphScheme>,
-        /// sph: sweeps over all particles in a step; 4 if left out, 3 with scheme = "ihmsen".
+        /// sph: sweeps over all particles in a step; 5 if left out, 3 with scheme = "ihmsen".
         iterations: Option<Count<1>>,
         /// sph: how friction depends on the flow; "constant" if left out.
         law: Option<SphLaw>,

@@ -131,7 +131,7 @@ impl Default for SphSettings {
     fn default() -> Self {
         Self {
             scheme: SphScheme::Implicit,
-            iterations: 4,
+            iterations: 5,
             law: SphLaw::Constant,
         }
     }

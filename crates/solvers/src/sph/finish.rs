@@ -16,13 +16,13 @@ use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
 
 /// Part of the density error repaired in a step. With less, slopes sag before they stand; with more, angular momentum is lost.
-const REPAIR: f32 = 0.25;
+const REPAIR: f32 = 0.32;
 /// Density that is left alone: resting particles stay just full, so that their constraint does not chatter.
 const FULL: f32 = 1.01;
 /// Pairs nearer than this many spacings are taken apart one by one, by this part of what is missing in a step: the kernel's
 /// gradient vanishes between them, and a repair that cannot part them would lift the rest for ever.
 const CLOSE: f32 = 0.6;
-const PART: f32 = 0.1;
+const PART: f32 = 0.05;
 /// The longest displacement of a repair over the spacing.
 const MOST_REPAIR: f32 = 0.1;
 /// The largest part of its velocity relative to another that a particle loses in being taken apart from it.

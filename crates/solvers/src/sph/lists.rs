@@ -176,10 +176,10 @@ impl List {
         }
     }
 
-    /// Lets go of memory far beyond what is needed.
+    /// Lets go of memory far beyond what is needed. Not sooner: what is let go and taken again leaves holes between the lists.
     fn give_back(&mut self) {
         let len = self.near.len();
-        if self.near.capacity() > len + len / 4 {
+        if self.near.capacity() > 2 * len {
             self.near.shrink_to(len + len / 32);
             self.factor.shrink_to(len + len / 32);
         }
@@ -338,6 +338,8 @@ pub fn split_axes<T: Sync>(
 ) {
     for (axis, values) in axes.iter_mut().enumerate() {
         values.clear();
+        // The pad, too: without room for it the column would grow to twice its length.
+        values.reserve_exact(all.len() + PAD);
         values.par_extend(all.par_iter().map(|one| place(one)[axis]));
         values.extend([f32::INFINITY; PAD]);
     }
