@@ -166,7 +166,8 @@ impl Solver for Sph {
         Cost {
             bytes_per_particle: 680.0,
             seconds_per_particle_step: 3.5e-6,
-            steps_per_second: 1000.0,
+            // At 2 cm.
+            steps_per_second: 740.0,
         }
     }
 }

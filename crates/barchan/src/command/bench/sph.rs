@@ -37,10 +37,10 @@ enum Block {
 
 /// Runs `bench sph`; the headline comes last.
 pub fn bench(particles: u64, steps: u32, cases: Cases, ledger: &mut Ledger) -> Result<(), Failure> {
-    let five = SphSettings::default();
+    let usual = SphSettings::default();
     let three = SphSettings {
         iterations: 3,
-        ..five
+        ..usual
     };
     let program = ledger.program();
     let measure = |name, settings, block, work| {
@@ -50,8 +50,8 @@ pub fn bench(particles: u64, steps: u32, cases: Cases, ledger: &mut Ledger) -> R
     if cases == Cases::All {
         let small = ((particles / 10).max(1000), (steps / 4).max(1));
         ledger.measure(|| measure("sph, a tenth", three, Block::Moving, small))?;
-        ledger.measure(|| measure("sph, 5 sweeps", five, Block::Moving, small))?;
-        ledger.measure(|| measure("sph, asleep", five, Block::Asleep, small))?;
+        ledger.measure(|| measure("sph, usual sweeps", usual, Block::Moving, small))?;
+        ledger.measure(|| measure("sph, asleep", usual, Block::Asleep, small))?;
     }
     ledger.measure(|| measure("sph", three, Block::Moving, (particles, steps)))
 }
