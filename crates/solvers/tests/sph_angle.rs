@@ -126,6 +126,7 @@ fn poured(angle: f64, (count, rate): (f64, f64), seed: u64) -> f64 {
 fn check_poured(asked: f64) {
     let found = [1, 2, 3].map(|seed| poured(asked, (7000.0, 1000.0), seed));
     let mean = found.iter().sum::<f64>() / 3.0;
+    println!("asked {asked}, found {mean:.1} in the mean of {found:.1?}");
     assert!(
         (mean - asked).abs() < 2.0,
         "{mean} in the mean of {found:?}"
