@@ -1,7 +1,7 @@
 //! The angle that is asked for, by slow pouring: minutes each, so asked for by name.
 //!
-//! `cargo test --release -p barchan-solvers --test sph_angle -- --ignored`
-#![allow(clippy::unwrap_used)]
+//! `cargo test --release -p barchan-solvers --test sph_angle -- --ignored --nocapture`
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use barchan_base::Pose;
 use barchan_base::shape::Shape;
