@@ -1,7 +1,7 @@
 //! The angle that is asked for, by slow pouring: minutes each, so asked for by name.
 //!
 //! `cargo test --release -p barchan-solvers --test sph_angle -- --ignored --nocapture`
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)] // helpers of tests may panic, and tell what they found
 
 use barchan_base::Pose;
 use barchan_base::shape::Shape;
@@ -126,7 +126,7 @@ fn poured(angle: f64, (count, rate): (f64, f64), seed: u64) -> f64 {
 fn check_poured(asked: f64) {
     let found = [1, 2, 3].map(|seed| poured(asked, (7000.0, 1000.0), seed));
     let mean = found.iter().sum::<f64>() / 3.0;
-    println!("asked {asked}, found {mean:.1} in the mean of {found:.1?}");
+    eprintln!("asked {asked}, found {mean:.1} in the mean of {found:.1?}");
     assert!(
         (mean - asked).abs() < 2.0,
         "{mean} in the mean of {found:?}"
