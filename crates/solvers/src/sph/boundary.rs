@@ -13,15 +13,42 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How many spacings samples lie below the surface: about one from the first row, as if the material went on.
-const INSET: f32 = 0.5;
-
 /// So many sets of blocks are remembered while they are collected.
 const RECENT: usize = 8;
+
+/// How the surface of a body is sampled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Layer {
+    /// How many spacings samples lie below the surface.
+    pub inset: f32,
+    /// The volume of a sample, times its number density.
+    pub share: f32,
+}
+
+impl Layer {
+    /// As published (eq. 16): one layer counts for all that would lie below it, and for nearly half as much again.
+    pub const PUBLISHED: Self = Self {
+        inset: 0.5,
+        share: 1.0,
+    };
+    /// A sample has the volume of a particle where both lie on a lattice (Band et al. 2018), so that walls weigh as much as
+    /// material does; and it lies that much nearer to the surface that the first row still rests half a spacing above it.
+    pub const AS_PARTICLES: Self = Self {
+        inset: 0.38,
+        share: 0.7,
+    };
+}
+
+impl Default for Layer {
+    fn default() -> Self {
+        Self::AS_PARTICLES
+    }
+}
 
 /// Samples of every body near material, and this step's samples in the world, sorted by cell.
 #[derive(Default)]
 pub struct Boundary {
+    layer: Layer,
     blocks: HashMap<(u32, IVec3), Vec<Sample>>,
     /// The shape each body's blocks were sampled from.
     shapes: Vec<Option<Arc<Shape>>>,
@@ -53,7 +80,7 @@ pub struct Placed {
     pub velocity: Vec3A,
     /// Unit vector out of the body.
     pub normal: Vec3A,
-    /// Volume [m³] it stands for (eq. 16: the inverse of its number density).
+    /// Volume [m³] it stands for.
     pub volume: f32,
     /// Coefficient of friction of its body.
     pub friction: f32,
@@ -72,6 +99,14 @@ impl Placed {
 }
 
 impl Boundary {
+    /// Samples that lie so.
+    pub fn new(layer: Layer) -> Self {
+        Self {
+            layer,
+            ..Self::default()
+        }
+    }
+
     /// Places the samples that particles in `cells` of edge `kernel.reach` can meet.
     pub fn place(&mut self, solids: &Solids, cells: &Cells, kernel: &Kernel) {
         self.forget_changed(solids);
@@ -197,11 +232,11 @@ impl Boundary {
             .filter(|key| !self.blocks.contains_key(key))
             .copied()
             .collect();
-        let shapes = &self.shapes;
+        let (shapes, layer) = (&self.shapes, self.layer);
         let sampled: Vec<Vec<Sample>> = missing
             .par_iter()
             .map(|(body, block)| match &shapes[*body as usize] {
-                Some(shape) => sample_block(shape, *block, kernel),
+                Some(shape) => layer.sample_block(shape, *block, kernel),
                 None => Vec::new(),
             })
             .collect();
@@ -247,23 +282,26 @@ fn blocks_near(solid: &Solid, at: IVec3, kernel: &Kernel) -> Option<Blocks> {
     })
 }
 
-fn sample_block(shape: &Shape, block: IVec3, kernel: &Kernel) -> Vec<Sample> {
-    let points = shell::block(shape, (kernel.spacing, INSET * kernel.spacing), block);
-    points
-        .iter()
-        .filter(|point| point.own)
-        .map(|point| {
-            let number: f32 = points
-                .iter()
-                .map(|other| kernel.value(other.position.distance_squared(point.position)))
-                .sum();
-            Sample {
-                position: point.position,
-                normal: point.normal,
-                volume: 1.0 / number,
-            }
-        })
-        .collect()
+impl Layer {
+    fn sample_block(self, shape: &Shape, block: IVec3, kernel: &Kernel) -> Vec<Sample> {
+        let inset = self.inset * kernel.spacing;
+        let points = shell::block(shape, (kernel.spacing, inset), block);
+        points
+            .iter()
+            .filter(|point| point.own)
+            .map(|point| {
+                let number: f32 = points
+                    .iter()
+                    .map(|other| kernel.value(other.position.distance_squared(point.position)))
+                    .sum();
+                Sample {
+                    position: point.position,
+                    normal: point.normal,
+                    volume: self.share / number,
+                }
+            })
+            .collect()
+    }
 }
 
 impl Sample {
@@ -381,5 +419,19 @@ mod tests {
         assert!(near(&mut kept, Vec3::splat(9.0)).is_empty());
         let one = near(&mut kept, Vec3::new(6.0, 0.05, 0.0));
         assert!(!one.is_empty() && kept.standing.0.len() < most);
+    }
+
+    #[test]
+    fn samples_of_a_flat_wall_weigh_as_much_as_particles_do() {
+        let kernel = Kernel::new(0.1);
+        let floor = Shape::HalfSpace { normal: Vec3::Y };
+        let samples = Layer::AS_PARTICLES.sample_block(&floor, IVec3::new(0, -1, 0), &kernel);
+        assert!(samples.len() > 50, "{}", samples.len());
+        for sample in &samples {
+            let share = sample.volume / kernel.volume;
+            assert!((share - 1.0).abs() < 0.01, "{share}");
+            let depth = sample.position.y / kernel.spacing;
+            assert!((depth + Layer::AS_PARTICLES.inset).abs() < 1e-4, "{depth}");
+        }
     }
 }

@@ -151,8 +151,13 @@ pub struct Notes {
 
 /// A particle on its way through a step.
 struct Moved {
+    /// Where it was, and how fast, before it was repaired.
+    from: Vec3,
+    began: Vec3,
     position: Vec3,
     velocity: Vec3,
+    /// The largest coefficient of friction with which a body can hold it.
+    rough: f32,
     /// How often a body stopped it; the last entry is the sum of those that have no place.
     stops: usize,
     stopped: [Stop; STOPS],
@@ -174,7 +179,8 @@ impl Moved {
     /// happens at `place`.
     fn stop(&mut self, (body, solid): (usize, &Solid), place: Vec3, normal: Vec3) {
         let wall = solid.velocity(place);
-        let after = wall + bounce(self.velocity - wall, normal, 0.0, solid.friction);
+        let friction = solid.friction.min(self.rough);
+        let after = wall + bounce(self.velocity - wall, normal, 0.0, friction);
         let stop = &mut self.stopped[self.stops.min(STOPS - 1)];
         *stop = Stop {
             body,
@@ -187,14 +193,14 @@ impl Moved {
 }
 
 impl Moved {
-    /// Angular momentum over mass [m²/s] that it has gained without a push of a body, on its way from where it was before:
-    /// by being displaced, but not by the `apart` of pairs, who see to theirs.
-    fn lost_turn(&self, before: Vec3, apart: Vec3) -> Vec3 {
+    /// Angular momentum over mass [m²/s] that it has gained without a push of a body on its way: by being displaced, but not by
+    /// the `apart` of pairs, who see to theirs at the velocities that they began with.
+    fn lost_turn(&self, apart: Vec3) -> Vec3 {
         let told = self.stopped[..self.stops.min(STOPS)].iter();
         let told: Vec3 = told
-            .map(|stop| (stop.place - before).cross(stop.taken))
+            .map(|stop| (stop.place - self.from).cross(stop.taken))
             .sum();
-        (self.position - before - apart).cross(self.velocity) + told
+        (self.position - self.from).cross(self.velocity) - apart.cross(self.began) + told
     }
 }
 
@@ -208,6 +214,8 @@ pub struct Finish<'a> {
     pub spacing: f32,
     /// When to sleep and wake.
     pub thresholds: Thresholds,
+    /// How many times the material's own friction bodies can hold it with, where there is a limit.
+    pub roughest: Option<f32>,
 }
 
 impl Finish<'_> {
@@ -250,9 +258,7 @@ impl Finish<'_> {
                         continue;
                     }
                     let near = (list.samples(k), boundary.samples());
-                    let before = *x;
-                    *v += Vec3A::from(grains[i].lean);
-                    let moved = self.move_one((before, *v, *shift), near);
+                    let moved = self.move_one((*x, *v, *shift), &grains[i], near);
                     let speed = moved.velocity.length();
                     *quiet = self.thresholds.quiet(*quiet, speed, self.dt);
                     if grains[i].role == Role::Dozing && *quiet > 0.0 {
@@ -262,8 +268,7 @@ impl Finish<'_> {
                     }
                     notes.note(from, &moved, particles.mass[from]);
                     if let Some((sample, _)) = near.0.iter().next() {
-                        let lost = moved.lost_turn(before.into(), grains[i].turn.into());
-                        let turn = lost * particles.mass[from];
+                        let turn = moved.lost_turn(grains[i].turn.into()) * particles.mass[from];
                         notes.impulses.turn(near.1[sample].body as usize, -turn);
                     }
                     (*x, *v) = (moved.position.into(), moved.velocity.into());
@@ -280,14 +285,19 @@ impl Finish<'_> {
     /// Moves a particle by its velocity and repair, stopping it at bodies.
     fn move_one(
         &self,
-        (from, velocity, shift): (Vec3A, Vec3A, Vec3A),
+        (from, began, shift): (Vec3A, Vec3A, Vec3A),
+        grain: &Grain,
         (near, samples): (Near<'_>, &[Placed]),
     ) -> Moved {
-        let from = Vec3::from(from);
-        let velocity = Vec3::from(velocity);
+        let (from, began) = (Vec3::from(from), Vec3::from(began));
+        let velocity = began + Vec3::from(grain.lean);
+        let rough = self.roughest.map(|times| times * grain.mu);
         let mut moved = Moved {
+            from,
+            began,
             position: from + velocity * self.dt + Vec3::from(shift),
             velocity,
+            rough: rough.unwrap_or(f32::INFINITY),
             stops: 0,
             stopped: [Stop::default(); STOPS],
         };

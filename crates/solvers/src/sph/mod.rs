@@ -33,11 +33,13 @@ use barchan_sim::scene::{SphScheme, SphSettings};
 use barchan_sim::solids::Solids;
 use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
 use barchan_sim::state::State;
+use boundary::{Boundary, Layer};
 use finish::{Finish, Notes};
 use glam::{Vec3, Vec3A};
 use ihmsen::Prediction;
 use implicit::{Sweep, Viscous};
 use kernel::Kernel;
+use operator::ROUGHEST;
 use rayon::prelude::*;
 use sleep::{Disturbers, Thresholds};
 use std::iter;
@@ -152,6 +154,10 @@ impl Solver for Sph {
             dt: dt as f32,
             spacing: kernel.spacing,
             thresholds: Thresholds::new(kernel.spacing, model.gravity.length()),
+            roughest: match self.settings.scheme {
+                SphScheme::Implicit => Some(ROUGHEST),
+                SphScheme::Ihmsen => None,
+            },
         };
         finish.advance(&mut self.work, particles, &mut self.notes);
         finish.hand_back(&mut self.work, particles);
@@ -175,9 +181,14 @@ impl Solver for Sph {
 impl Sph {
     /// A solver with these settings.
     pub fn new(settings: SphSettings) -> Self {
+        let mut work = Work::default();
+        work.around.boundary = Boundary::new(match settings.scheme {
+            SphScheme::Implicit => Layer::AS_PARTICLES,
+            SphScheme::Ihmsen => Layer::PUBLISHED,
+        });
         Self {
             settings,
-            work: Work::default(),
+            work,
             notes: Vec::new(),
             resting: None,
         }

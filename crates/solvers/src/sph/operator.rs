@@ -26,6 +26,10 @@ const LEAST_DETERMINANT: f32 = 0.008;
 const MOST_SCALE: f32 = 2.0;
 const LEAST_SCALED_TRACE: f32 = 0.5;
 
+/// However rough a wall is, it holds at most so many times what the material's own friction would. Where some particles of a row that
+/// slides hold less than they could, others have to hold more.
+pub const ROUGHEST: f32 = 1.04;
+
 /// What a particle without neighbours resists with [1/m²].
 const LEAST_RESISTANCE: f32 = 1e-6;
 
@@ -114,7 +118,7 @@ impl Hold {
 pub struct Support {
     /// How well they hold it.
     pub hold: Hold,
-    /// The coefficient of friction of the roughest, never more than the particle's own.
+    /// The coefficient of friction of the roughest, at most [`ROUGHEST`] times the particle's own.
     pub rough: f32,
     /// The force per volume [N/m³] that they give it.
     pub push: Vec3A,
@@ -358,7 +362,7 @@ impl Around {
     }
 
     /// What bodies do to a particle of friction `mu` that shows `mine`. They hold it fully below the Coulomb limit of what they would
-    /// give it if they did. However rough they are, they hold no more than the material itself would: its strength is of the mean
+    /// give it if they did. However rough they are, they hold little more than the material itself would: its strength is of the mean
     /// pressure around it, which may well be more than what presses it against the wall.
     pub fn support(&self, site: Site<'_>, mine: &Shown, mu: f32) -> Support {
         let mut first = u32::MAX;
@@ -375,7 +379,7 @@ impl Around {
             let across = sample.normal * along;
             wall.load += along;
             wall.sliding += force - across;
-            wall.friction -= sample.friction.min(mu) * touch.factor;
+            wall.friction -= sample.friction.min(ROUGHEST * mu) * touch.factor;
             wall.weight -= touch.factor;
             push += across;
         }
@@ -473,6 +477,7 @@ fn invert(moment: &Sym3) -> Sym3 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sph::boundary::Layer;
     use crate::sph::kernel::Kernel;
     use crate::sph::lists::{Search, split_axes};
     use barchan_base::cells::Cells;
@@ -620,7 +625,7 @@ mod tests {
         ));
         for site in cloud.beside_walls() {
             // The floor's own friction is 0.3.
-            for (mu, most) in [(0.1, 0.1), (0.25, 0.25), (0.6, 0.3)] {
+            for (mu, most) in [(0.1, 0.1 * ROUGHEST), (0.25, 0.25 * ROUGHEST), (0.6, 0.3)] {
                 let Support { rough, push, .. } = cloud.around.support(site, &mine, mu);
                 let along = Vec3A::new(push.x, 0.0, push.z).length();
                 assert!(along < 1.05 * most * push.y.abs(), "{along} of {}", push.y);
@@ -701,8 +706,8 @@ mod tests {
     fn linear_fields_are_differentiated_exactly() {
         let cloud = cloud();
         let slope = Mat3A::from_cols(vec3a(0.3, -1.0, 0.2), Vec3A::ZERO, vec3a(0.1, 0.0, -0.7));
-        // The floor stands still: the field vanishes at its samples, half a spacing below it.
-        let depth = vec3a(0.0, 0.5 * cloud.kernel.spacing, 0.0);
+        // The floor stands still: the field vanishes at its samples, below it.
+        let depth = vec3a(0.0, Layer::default().inset * cloud.kernel.spacing, 0.0);
         let slope = Mat3A::from_cols(Vec3A::ZERO, slope.x_axis, Vec3A::ZERO);
         let velocities: Vec<Vec3A> = cloud
             .around
