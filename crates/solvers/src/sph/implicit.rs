@@ -18,7 +18,7 @@ use wide::f32x4;
 const SIGNAL_SPEED: f32 = 10.0;
 /// Dry material's spreads with so many times the speed at which neighbours meet. Friction alone does not slow what flows at
 /// its angle: an avalanche, here a spacing or two thick, would run out too far.
-const HARSH: f32 = 67.0;
+const HARSH: f32 = 80.0;
 /// The most that viscosity takes out in a step.
 const MOST_DRAG: f32 = 0.34;
 
