@@ -15,7 +15,7 @@ use barchan_sim::state::Particles;
 use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
 
-/// Part of the density error repaired in a step. With less, slopes sag before they stand; with more, angular momentum is lost.
+/// Part of the density error repaired in a step. With less, slopes sag before they stand.
 const REPAIR: f32 = 0.32;
 /// Density that is left alone: resting particles stay just full, so that their constraint does not chatter.
 const FULL: f32 = 1.01;
