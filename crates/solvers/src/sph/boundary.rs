@@ -32,7 +32,7 @@ impl Layer {
         share: 1.0,
     };
     /// A sample has the volume of a particle where both lie on a lattice (Band et al. 2018), so that walls weigh as much as
-    /// material does; and it lies that much nearer to the surface that the first row still rests half a spacing above it.
+    /// material does. It lies nearer to the surface: otherwise the first row sinks before it bears anything.
     pub const AS_PARTICLES: Self = Self {
         inset: 0.38,
         share: 0.7,

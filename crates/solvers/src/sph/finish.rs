@@ -190,9 +190,7 @@ impl Moved {
         self.velocity = after;
         self.stops += 1;
     }
-}
 
-impl Moved {
     /// Angular momentum over mass [m²/s] that it has gained without a push of a body on its way: by being displaced, but not by
     /// the `apart` of pairs, who see to theirs at the velocities that they began with.
     fn lost_turn(&self, apart: Vec3) -> Vec3 {

@@ -26,8 +26,8 @@ const LEAST_DETERMINANT: f32 = 0.008;
 const MOST_SCALE: f32 = 2.0;
 const LEAST_SCALED_TRACE: f32 = 0.5;
 
-/// However rough a wall is, it holds at most so many times what the material's own friction would. Where some particles of a row that
-/// slides hold less than they could, others have to hold more.
+/// However rough a wall is, it holds at most so many times what the material's own friction would. With no more than that layers slide
+/// as if their angle were half a degree to a degree less.
 pub const ROUGHEST: f32 = 1.04;
 
 /// What a particle without neighbours resists with [1/m²].
