@@ -8,12 +8,15 @@ use crate::material::yield_surface::{Deviators, scale_to_yield};
 use glam::Mat3A;
 use wide::f32x8;
 
-/// How much of its own answer each stress takes at once.
+/// How much of its own answer each stress takes at once; what is dragged is not kept.
 const PRESSURE: f32 = 0.2;
-const FRICTION: f32 = 0.225;
+const FRICTION: f32 = 0.2;
+const DRAG: f32 = 0.027;
 /// The largest response of a lattice; Jacobi sweeps are stable while pressure and friction, which counts twice, answer by less than 2.
 const LARGEST: f32 = 2.95;
-const _: () = assert!((PRESSURE + 2.0 * FRICTION) * LARGEST < 2.0);
+const _: () = assert!((PRESSURE + 2.0 * (FRICTION + DRAG)) * LARGEST < 2.0);
+/// The most of its strength that material is dragged with.
+const MOST_DRAG: f32 = 0.07;
 
 const LANES: usize = 8;
 
@@ -33,6 +36,8 @@ pub struct Terms {
     pub dt: f32,
     /// Where friction's direction is to be found: shear slower than this [1/s] does not turn it.
     pub turn: Option<f32>,
+    /// Shear slower than this [1/s] is not dragged.
+    pub flow: f32,
 }
 
 impl Eight {
@@ -44,12 +49,12 @@ impl Eight {
         self.count == LANES
     }
 
-    /// The particles' stresses answer; `tell` is given each of them, and its gradient. Empty afterwards.
+    /// The particles' stresses answer; `tell` is given each of them, the drag on it [Pa], and its gradient. Empty afterwards.
     pub fn answer(
         &mut self,
         (shown, grains): (&mut [Shown], &mut [Grain]),
         terms: Terms,
-        mut tell: impl FnMut(&mut Shown, &Grain, &Mat3A),
+        mut tell: impl FnMut(&mut Shown, &Grain, Sym3, &Mat3A),
     ) {
         if self.count == 0 {
             return;
@@ -63,28 +68,16 @@ impl Eight {
             None => std::array::from_fn(|axis| of(own, |grain| grain.turn[axis])),
         };
         let pressure = f32x8::new(members.map(|member| shown[member].pressure()));
-        let (pressure, stress) = answer(&slopes, own, (pressure, turn), terms.dt);
+        let (pressure, stress, drag) = answer(&slopes, own, (pressure, turn), terms);
         let (pressure, turn) = (pressure.to_array(), turn.map(f32x8::to_array));
-        let stress = [
-            stress.xx,
-            stress.yy,
-            stress.zz(),
-            stress.yz,
-            stress.xz,
-            stress.xy,
-        ];
-        let stress = stress.map(f32x8::to_array);
+        let (stress, drag) = (lanes(&stress), lanes(&drag));
         for lane in 0..self.count {
-            let [xx, yy, zz, yz, xz, xy] = stress.each_ref().map(|entry| entry[lane]);
             let grain = &mut grains[members[lane]];
-            grain.stress = Sym3 {
-                diagonal: [xx, yy, zz],
-                off: [yz, xz, xy],
-            };
+            grain.stress = stress[lane];
             grain.turn = turn.each_ref().map(|axis| axis[lane]);
             let shown = &mut shown[members[lane]];
             shown.set_pressure(pressure[lane]);
-            tell(shown, grain, &self.gradients[lane]);
+            tell(shown, grain, drag[lane], &self.gradients[lane]);
         }
         self.count = 0;
     }
@@ -108,6 +101,19 @@ fn of(grains: [&Grain; LANES], number: impl Fn(&Grain) -> f32) -> f32x8 {
     f32x8::new(grains.map(number))
 }
 
+/// Eight tensors, one by one.
+#[inline]
+fn lanes(s: &Deviators) -> [Sym3; LANES] {
+    let entries = [s.xx, s.yy, s.zz(), s.yz, s.xz, s.xy].map(f32x8::to_array);
+    std::array::from_fn(|lane| {
+        let [xx, yy, zz, yz, xz, xy] = entries.each_ref().map(|entry| entry[lane]);
+        Sym3 {
+            diagonal: [xx, yy, zz],
+            off: [yz, xz, xy],
+        }
+    })
+}
+
 /// The symmetric part without trace, and the trace.
 #[inline]
 fn deviator([x, y, z]: &[[f32x8; 3]; 3]) -> (Deviators, f32x8) {
@@ -124,14 +130,14 @@ fn deviator([x, y, z]: &[[f32x8; 3]; 3]) -> (Deviators, f32x8) {
     (deviator, trace)
 }
 
-/// Pressure answers to what still comes together, friction to what still shears, within the yield limit.
+/// Pressure answers to what still comes together, friction to what still shears, within the yield limit. And the drag on what flows.
 #[inline]
 fn answer(
     slopes: &[[f32x8; 3]; 3],
     own: [&Grain; LANES],
     (pressure, turn): (f32x8, [f32x8; 3]),
-    dt: f32,
-) -> (f32x8, Deviators) {
+    Terms { dt, flow, .. }: Terms,
+) -> (f32x8, Deviators, Deviators) {
     let (rate, trace) = deviator(slopes);
     let response = f32x8::ONE / (of(own, |grain| grain.compliance) * f32x8::splat(dt));
     let mu = of(own, |grain| grain.mu);
@@ -153,14 +159,22 @@ fn answer(
     let strength = sine * of(own, |grain| grain.load) + cosine * cohesion;
     let strength = strength.fast_max(f32x8::ZERO);
     let scale = scale_to_yield(&stress, strength, sine);
-    let stress = Deviators {
-        xx: stress.xx * scale,
-        yy: stress.yy * scale,
-        yz: stress.yz * scale,
-        xz: stress.xz * scale,
-        xy: stress.xy * scale,
-    };
-    (pressure, stress)
+    let viscosity = response * f32x8::splat(3.0 * DRAG);
+    let drag = rate.times(drag_over_rate(&rate, viscosity, strength, flow));
+    (pressure, stress.times(scale), drag)
+}
+
+/// What flows is dragged along its strain rate, by so many times the rate [Pa s]: as by a fluid of this `viscosity` [Pa s], but only for
+/// what it shears beyond `flow` [1/s], and never by more than a small part of its `strength` [Pa]. Friction alone does not slow what
+/// flows at its angle: it would run out too far.
+#[inline]
+fn drag_over_rate(rate: &Deviators, viscosity: f32x8, strength: f32x8, flow: f32) -> f32x8 {
+    let norm = (rate.square() * f32x8::HALF)
+        .sqrt()
+        .fast_max(f32x8::splat(f32::MIN_POSITIVE));
+    let beyond = f32x8::ONE - f32x8::splat(0.5 * flow) / norm;
+    let most = strength * f32x8::splat(MOST_DRAG) / norm;
+    (viscosity * beyond).fast_min(most).fast_max(f32x8::ZERO)
 }
 
 /// The tension [Pa] that cohesive material bears where it is whole: up to the apex of Mohr and Coulomb's cone, and no more than its
@@ -223,8 +237,9 @@ mod tests {
             let terms = Terms {
                 dt: 1e-3,
                 turn: turn.then_some(1e-6),
+                flow: 0.0,
             };
-            eight.answer((&mut shown, &mut grains), terms, |_, _, _| {});
+            eight.answer((&mut shown, &mut grains), terms, |_, _, _, _| {});
         }
         (grains[0], shown[0].pressure())
     }
@@ -285,6 +300,27 @@ mod tests {
         };
         for grain in [torn, dry] {
             assert!(answered(grain, apart, false).1.abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn what_flows_is_dragged_by_a_small_part_of_its_strength_and_what_creeps_is_not() {
+        let shear = f32x8::new([0.0, 1e-3, 0.9, 1.1, 1.5, 2.0, 50.0, 1e6]);
+        let zero = f32x8::ZERO;
+        let rate = Deviators {
+            xx: zero,
+            yy: zero,
+            yz: zero,
+            xz: zero,
+            xy: shear * f32x8::HALF,
+        };
+        let (viscosity, strength) = (f32x8::splat(2.0), f32x8::splat(100.0));
+        let by = drag_over_rate(&rate, viscosity, strength, 1.0);
+        let found = rate.times(by).xy.to_array();
+        // As by a fluid beyond a shear of 1 /s, and at most 7 Pa.
+        let expected = [0.0, 0.0, 0.0, 0.1, 0.5, 1.0, 7.0, 7.0];
+        for (found, expected) in found.into_iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-4, "{found} for {expected}");
         }
     }
 

@@ -212,8 +212,8 @@ pub struct Finish<'a> {
     pub spacing: f32,
     /// When to sleep and wake.
     pub thresholds: Thresholds,
-    /// How many times the material's own friction bodies can hold it with, where there is a limit.
-    pub roughest: Option<f32>,
+    /// Whether bodies hold no better than the material's own friction, however rough they are.
+    pub limited: bool,
 }
 
 impl Finish<'_> {
@@ -289,13 +289,17 @@ impl Finish<'_> {
     ) -> Moved {
         let (from, began) = (Vec3::from(from), Vec3::from(began));
         let velocity = began + Vec3::from(grain.lean);
-        let rough = self.roughest.map(|times| times * grain.mu);
+        let rough = if self.limited {
+            grain.mu
+        } else {
+            f32::INFINITY
+        };
         let mut moved = Moved {
             from,
             began,
             position: from + velocity * self.dt + Vec3::from(shift),
             velocity,
-            rough: rough.unwrap_or(f32::INFINITY),
+            rough,
             stops: 0,
             stopped: [Stop::default(); STOPS],
         };

@@ -16,13 +16,10 @@ use wide::f32x4;
 
 /// Wet material's artificial viscosity spreads with this speed [m/s].
 const SIGNAL_SPEED: f32 = 10.0;
-/// Dry material's spreads with so many times the speed at which neighbours meet. Friction alone does not slow what flows at
-/// its angle: an avalanche, here a spacing or two thick, would run out too far.
-const HARSH: f32 = 80.0;
-/// The most that viscosity takes out in a step.
-const MOST_DRAG: f32 = 0.34;
+/// The most of it that is taken out in a step.
+const MOST_TAKEN: f32 = 0.34;
 
-/// Artificial viscosity in a step.
+/// Artificial viscosity of wet material in a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Viscous {
     /// The step over the kernel's support [s/m].
@@ -30,11 +27,10 @@ pub struct Viscous {
 }
 
 impl Viscous {
-    /// The parts taken out of the `speed` [m/s] with which neighbours come together or part; `wet` is the viscosity of both.
+    /// The parts taken out of the speed with which neighbours come together or part; `wet` is the viscosity of both.
     #[inline]
-    fn part(self, wet: f32x4, speed: f32x4) -> f32x4 {
-        let signal = wet * f32x4::splat(SIGNAL_SPEED) + speed.abs() * f32x4::splat(HARSH);
-        (signal * f32x4::splat(self.pace)).fast_min(f32x4::splat(MOST_DRAG))
+    fn part(self, wet: f32x4) -> f32x4 {
+        (wet * f32x4::splat(SIGNAL_SPEED * self.pace)).fast_min(f32x4::splat(MOST_TAKEN))
     }
 }
 
@@ -56,7 +52,7 @@ impl Work {
             .par_iter_mut()
             .zip(&self.grains)
             .with_min_len(CHUNK)
-            .for_each(|(shown, grain)| show_stress(shown, grain));
+            .for_each(|(shown, grain)| show_stress(shown, grain, Sym3::default()));
     }
 
     /// Velocities from the free ones and the stresses; `own` is a particle's weight in the mean pressure.
@@ -74,10 +70,11 @@ impl Work {
         let terms = Terms {
             dt,
             turn: (sweep == Sweep::First).then_some(self.slow),
+            flow: self.flow,
         };
-        let tell = |shown: &mut Shown, grain: &Grain, gradient: &Mat3A| match sweep {
+        let tell = |shown: &mut Shown, grain: &Grain, drag, gradient: &Mat3A| match sweep {
             Sweep::Last => shown.set_matrix(gradient),
-            Sweep::First | Sweep::Other => show_stress(shown, grain),
+            Sweep::First | Sweep::Other => show_stress(shown, grain, drag),
         };
         let (around, v) = (&self.around, &self.v);
         self.shown
@@ -123,8 +120,8 @@ impl Work {
     }
 
     /// Takes out of the velocities what no gradient can see: differences between neighbours that bear a load, beyond a linear field.
-    /// `strength` is the part taken out. Then viscosity, of what neighbours move towards each other or, under load, from each
-    /// other. Both along the line between them, so that nothing stops to turn. The gradients are shown.
+    /// `strength` is the part taken out. Then the viscosity of wet material, of what neighbours move towards each other or, under load,
+    /// from each other. Both along the line between them, so that nothing stops to turn. The gradients are shown.
     pub fn filter(&mut self, strength: f32, viscous: Viscous, own: f32) {
         let neighbours = Neighbours {
             around: &self.around,
@@ -190,14 +187,15 @@ impl Neighbours<'_> {
         let unseen = loaded & (unseen * f32x4::splat(self.strength));
         let wet = f32x4::new(four.map(|j| self.shown[j].viscosity()));
         let wet = wet.fast_min(f32x4::splat(mine.viscosity()));
-        let part = self.viscous.part(wet, parting / squared.sqrt());
+        let part = self.viscous.part(wet);
         let matters = loaded | parting.simd_lt(f32x4::ZERO);
         (unseen + (matters & (part * parting))) * factors / squared
     }
 }
 
 #[inline]
-fn show_stress(shown: &mut Shown, grain: &Grain) {
-    let sigma = grain.stress.plus(&Sym3::splat(-shown.pressure()));
+fn show_stress(shown: &mut Shown, grain: &Grain, drag: Sym3) {
+    let friction = grain.stress.plus(&drag);
+    let sigma = friction.plus(&Sym3::splat(-shown.pressure()));
     shown.set_matrix(&(sigma.matrix() * grain.correction.matrix()));
 }

@@ -39,7 +39,6 @@ use glam::{Vec3, Vec3A};
 use ihmsen::Prediction;
 use implicit::{Sweep, Viscous};
 use kernel::Kernel;
-use operator::ROUGHEST;
 use rayon::prelude::*;
 use sleep::{Disturbers, Thresholds};
 use std::iter;
@@ -78,6 +77,8 @@ const FILTER: f32 = 0.2;
 const BEYOND: f32 = 0.2;
 /// Flow slower than this part of what gravity gives across a spacing in a step does not turn the direction of friction.
 const SLOW: f32 = 0.005;
+/// Shear below this part of √(g/d) is not dragged: what begins to slide, or is about to stop, feels friction alone.
+const FLOW: f32 = 0.05;
 /// Particles further out than this [m] are lost: a 32-bit float has no centimetres left there.
 const WORLD: f32 = 1e5;
 
@@ -154,10 +155,7 @@ impl Solver for Sph {
             dt: dt as f32,
             spacing: kernel.spacing,
             thresholds: Thresholds::new(kernel.spacing, model.gravity.length()),
-            roughest: match self.settings.scheme {
-                SphScheme::Implicit => Some(ROUGHEST),
-                SphScheme::Ihmsen => None,
-            },
+            limited: self.settings.scheme == SphScheme::Implicit,
         };
         finish.advance(&mut self.work, particles, &mut self.notes);
         finish.hand_back(&mut self.work, particles);
@@ -207,7 +205,8 @@ impl Sph {
                 let answer = Answer::of(solids);
                 work.soften(answer.as_ref(), kernel.volume);
                 work.move_by_stress(dt, own);
-                work.slow = SLOW * model.gravity.length() * dt / kernel.spacing;
+                let pull = model.gravity.length() / kernel.spacing;
+                (work.slow, work.flow) = (SLOW * pull * dt, FLOW * pull.sqrt());
                 let sweeps = iter::once(Sweep::First).chain(iter::repeat(Sweep::Other));
                 for sweep in sweeps.take(self.settings.iterations.saturating_sub(1) as usize) {
                     work.let_bodies_answer(answer.as_ref(), share, &none);

@@ -26,10 +26,6 @@ const LEAST_DETERMINANT: f32 = 0.008;
 const MOST_SCALE: f32 = 2.0;
 const LEAST_SCALED_TRACE: f32 = 0.5;
 
-/// However rough a wall is, it holds at most so many times what the material's own friction would. With no more than that layers slide
-/// as if their angle were half a degree to a degree less.
-pub const ROUGHEST: f32 = 1.04;
-
 /// What a particle without neighbours resists with [1/m²].
 const LEAST_RESISTANCE: f32 = 1e-6;
 
@@ -118,7 +114,7 @@ impl Hold {
 pub struct Support {
     /// How well they hold it.
     pub hold: Hold,
-    /// The coefficient of friction of the roughest, at most [`ROUGHEST`] times the particle's own.
+    /// The coefficient of friction of the roughest, at most the particle's own.
     pub rough: f32,
     /// The force per volume [N/m³] that they give it.
     pub push: Vec3A,
@@ -362,7 +358,7 @@ impl Around {
     }
 
     /// What bodies do to a particle of friction `mu` that shows `mine`. They hold it fully below the Coulomb limit of what they would
-    /// give it if they did. However rough they are, they hold little more than the material itself would: its strength is of the mean
+    /// give it if they did. However rough they are, they hold no more than the material itself would: its strength is of the mean
     /// pressure around it, which may well be more than what presses it against the wall.
     pub fn support(&self, site: Site<'_>, mine: &Shown, mu: f32) -> Support {
         let mut first = u32::MAX;
@@ -379,7 +375,7 @@ impl Around {
             let across = sample.normal * along;
             wall.load += along;
             wall.sliding += force - across;
-            wall.friction -= sample.friction.min(ROUGHEST * mu) * touch.factor;
+            wall.friction -= sample.friction.min(mu) * touch.factor;
             wall.weight -= touch.factor;
             push += across;
         }
@@ -625,7 +621,7 @@ mod tests {
         ));
         for site in cloud.beside_walls() {
             // The floor's own friction is 0.3.
-            for (mu, most) in [(0.1, 0.1 * ROUGHEST), (0.25, 0.25 * ROUGHEST), (0.6, 0.3)] {
+            for (mu, most) in [(0.1, 0.1), (0.25, 0.25), (0.6, 0.3)] {
                 let Support { rough, push, .. } = cloud.around.support(site, &mine, mu);
                 let along = Vec3A::new(push.x, 0.0, push.z).length();
                 assert!(along < 1.05 * most * push.y.abs(), "{along} of {}", push.y);

@@ -37,6 +37,8 @@ pub struct Work {
     pub rank: Vec<u32>,
     /// Shear slower than this [1/s] does not turn friction.
     pub slow: f32,
+    /// Shear slower than this [1/s] is not dragged.
+    pub flow: f32,
     /// Which cells take part.
     pub awake: Vec<bool>,
     /// Which cells are solved for.
