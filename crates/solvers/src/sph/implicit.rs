@@ -16,10 +16,12 @@ use wide::f32x4;
 
 /// Wet material's artificial viscosity spreads with this speed [m/s].
 const SIGNAL_SPEED: f32 = 10.0;
-/// The most of it that is taken out in a step.
+/// Dry material's spreads with so many times the speed at which neighbours meet: what is poured fast would spread without it.
+const HARSH: f32 = 20.0;
+/// The most that viscosity takes out in a step.
 const MOST_TAKEN: f32 = 0.34;
 
-/// Artificial viscosity of wet material in a step.
+/// Artificial viscosity in a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Viscous {
     /// The step over the kernel's support [s/m].
@@ -27,10 +29,11 @@ pub struct Viscous {
 }
 
 impl Viscous {
-    /// The parts taken out of the speed with which neighbours come together or part; `wet` is the viscosity of both.
+    /// The parts taken out of the `speed` [m/s] with which neighbours come together or part; `wet` is the viscosity of both.
     #[inline]
-    fn part(self, wet: f32x4) -> f32x4 {
-        (wet * f32x4::splat(SIGNAL_SPEED * self.pace)).fast_min(f32x4::splat(MOST_TAKEN))
+    fn part(self, wet: f32x4, speed: f32x4) -> f32x4 {
+        let signal = wet * f32x4::splat(SIGNAL_SPEED) + speed.abs() * f32x4::splat(HARSH);
+        (signal * f32x4::splat(self.pace)).fast_min(f32x4::splat(MOST_TAKEN))
     }
 }
 
@@ -120,8 +123,8 @@ impl Work {
     }
 
     /// Takes out of the velocities what no gradient can see: differences between neighbours that bear a load, beyond a linear field.
-    /// `strength` is the part taken out. Then the viscosity of wet material, of what neighbours move towards each other or, under load,
-    /// from each other. Both along the line between them, so that nothing stops to turn. The gradients are shown.
+    /// `strength` is the part taken out. Then viscosity, of what neighbours move towards each other or, under load, from each
+    /// other. Both along the line between them, so that nothing stops to turn. The gradients are shown.
     pub fn filter(&mut self, strength: f32, viscous: Viscous, own: f32) {
         let neighbours = Neighbours {
             around: &self.around,
@@ -187,7 +190,7 @@ impl Neighbours<'_> {
         let unseen = loaded & (unseen * f32x4::splat(self.strength));
         let wet = f32x4::new(four.map(|j| self.shown[j].viscosity()));
         let wet = wet.fast_min(f32x4::splat(mine.viscosity()));
-        let part = self.viscous.part(wet);
+        let part = self.viscous.part(wet, parting / squared.sqrt());
         let matters = loaded | parting.simd_lt(f32x4::ZERO);
         (unseen + (matters & (part * parting))) * factors / squared
     }
