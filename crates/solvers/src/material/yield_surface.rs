@@ -32,12 +32,17 @@ impl Deviators {
         -(self.xx + self.yy)
     }
 
+    /// The sum of the products of all nine entries.
+    #[inline]
+    pub fn dot(&self, other: &Self) -> f32x8 {
+        let off = self.yz * other.yz + self.xz * other.xz + self.xy * other.xy;
+        self.xx * other.xx + self.yy * other.yy + self.zz() * other.zz() + off + off
+    }
+
     /// The sum of the squares of all nine entries.
     #[inline]
     pub fn square(&self) -> f32x8 {
-        let zz = self.zz();
-        let off = self.yz * self.yz + self.xz * self.xz + self.xy * self.xy;
-        self.xx * self.xx + self.yy * self.yy + zz * zz + off + off
+        self.dot(self)
     }
 
     /// Each times its number.

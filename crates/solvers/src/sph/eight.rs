@@ -6,12 +6,13 @@ use super::tensor::Sym3;
 use crate::material::turning::parts_turned;
 use crate::material::yield_surface::{Deviators, scale_to_yield};
 use glam::Mat3A;
+use std::f32::consts::SQRT_2;
 use wide::f32x8;
 
-/// How much of its own answer each stress takes at once; what is dragged is not kept.
-const PRESSURE: f32 = 0.2;
-const FRICTION: f32 = 0.2;
-const DRAG: f32 = 0.027;
+/// How much of its own answer each stress takes at once; drag is not kept.
+const PRESSURE: f32 = 0.15;
+const FRICTION: f32 = 0.15;
+const DRAG: f32 = 0.11;
 /// The largest response of a lattice; Jacobi sweeps are stable while pressure and friction, which counts twice, answer by less than 2.
 const LARGEST: f32 = 2.95;
 const _: () = assert!((PRESSURE + 2.0 * (FRICTION + DRAG)) * LARGEST < 2.0);
@@ -36,7 +37,7 @@ pub struct Terms {
     pub dt: f32,
     /// Where friction's direction is to be found: shear slower than this [1/s] does not turn it.
     pub turn: Option<f32>,
-    /// Shear slower than this [1/s] is not dragged.
+    /// Shear faster than this [1/s] is dragged even where it is usual.
     pub flow: f32,
 }
 
@@ -130,7 +131,7 @@ fn deviator([x, y, z]: &[[f32x8; 3]; 3]) -> (Deviators, f32x8) {
     (deviator, trace)
 }
 
-/// Pressure answers to what still comes together, friction to what still shears, within the yield limit. And the drag on what flows.
+/// Pressure answers to what still comes together, friction to what still shears, within the yield limit. And the drag.
 #[inline]
 fn answer(
     slopes: &[[f32x8; 3]; 3],
@@ -159,22 +160,30 @@ fn answer(
     let strength = sine * of(own, |grain| grain.load) + cosine * cohesion;
     let strength = strength.fast_max(f32x8::ZERO);
     let scale = scale_to_yield(&stress, strength, sine);
+    let stress = stress.times(scale);
     let viscosity = response * f32x8::splat(3.0 * DRAG);
-    let drag = rate.times(drag_over_rate(&rate, viscosity, strength, flow));
-    (pressure, stress.times(scale), drag)
+    let usual = of(own, |grain| grain.usual).fast_min(f32x8::splat(flow));
+    let drag = drag(&rate, &stress, usual, (viscosity, strength));
+    (pressure, stress, drag)
 }
 
-/// What flows is dragged along its strain rate, by so many times the rate [Pa s]: as by a fluid of this `viscosity` [Pa s], but only for
-/// what it shears beyond `flow` [1/s], and never by more than a small part of its `strength` [Pa]. Friction alone does not slow what
-/// flows at its angle: it would run out too far.
+/// What shears along its friction faster than is `usual` [1/s] is dragged, as by a fluid of this `viscosity` [Pa s] and never by more than
+/// a small part of its `strength` [Pa]. Friction does not depend on how fast material shears, so it damps nothing: waves would run
+/// through fine layers and let them creep.
 #[inline]
-fn drag_over_rate(rate: &Deviators, viscosity: f32x8, strength: f32x8, flow: f32) -> f32x8 {
-    let norm = (rate.square() * f32x8::HALF)
-        .sqrt()
-        .fast_max(f32x8::splat(f32::MIN_POSITIVE));
-    let beyond = f32x8::ONE - f32x8::splat(0.5 * flow) / norm;
-    let most = strength * f32x8::splat(MOST_DRAG) / norm;
-    (viscosity * beyond).fast_min(most).fast_max(f32x8::ZERO)
+fn drag(
+    rate: &Deviators,
+    friction: &Deviators,
+    usual: f32x8,
+    (viscosity, strength): (f32x8, f32x8),
+) -> Deviators {
+    let norm = friction.square().sqrt();
+    let along = friction.times(f32x8::ONE / norm.fast_max(f32x8::splat(f32::MIN_POSITIVE)));
+    let shear = rate.dot(&along) * f32x8::splat(SQRT_2);
+    let beyond = (shear - usual).fast_max(f32x8::ZERO);
+    // As shear stress, which counts twice in a norm.
+    let stress = (viscosity * beyond * f32x8::HALF).fast_min(strength * f32x8::splat(MOST_DRAG));
+    along.times(stress * f32x8::splat(SQRT_2))
 }
 
 /// The tension [Pa] that cohesive material bears where it is whole: up to the apex of Mohr and Coulomb's cone, and no more than its
@@ -304,24 +313,31 @@ mod tests {
     }
 
     #[test]
-    fn what_flows_is_dragged_by_a_small_part_of_its_strength_and_what_creeps_is_not() {
-        let shear = f32x8::new([0.0, 1e-3, 0.9, 1.1, 1.5, 2.0, 50.0, 1e6]);
-        let zero = f32x8::ZERO;
-        let rate = Deviators {
-            xx: zero,
-            yy: zero,
-            yz: zero,
-            xz: zero,
-            xy: shear * f32x8::HALF,
+    fn what_shears_faster_than_usual_is_dragged_by_a_small_part_of_its_strength() {
+        let along = |xy| Deviators {
+            xx: f32x8::ZERO,
+            yy: f32x8::ZERO,
+            yz: f32x8::ZERO,
+            xz: f32x8::ZERO,
+            xy,
         };
-        let (viscosity, strength) = (f32x8::splat(2.0), f32x8::splat(100.0));
-        let by = drag_over_rate(&rate, viscosity, strength, 1.0);
-        let found = rate.times(by).xy.to_array();
+        let shear = f32x8::new([-3.0, 0.0, 0.9, 1.1, 1.5, 2.0, 50.0, 1e6]);
+        let (rate, usual) = (along(shear * f32x8::HALF), f32x8::ONE);
+        let terms = (f32x8::splat(2.0), f32x8::splat(100.0));
+        let found = drag(&rate, &along(f32x8::splat(30.0)), usual, terms);
         // As by a fluid beyond a shear of 1 /s, and at most 7 Pa.
         let expected = [0.0, 0.0, 0.0, 0.1, 0.5, 1.0, 7.0, 7.0];
-        for (found, expected) in found.into_iter().zip(expected) {
+        for (found, expected) in found.xy.to_array().into_iter().zip(expected) {
             assert!((found - expected).abs() < 1e-4, "{found} for {expected}");
         }
+        // Nothing that has no friction is.
+        let free = drag(&rate, &along(f32x8::ZERO), usual, terms);
+        assert!(
+            free.square()
+                .to_array()
+                .iter()
+                .all(|square| *square < 1e-12)
+        );
     }
 
     #[test]

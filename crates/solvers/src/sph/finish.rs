@@ -16,7 +16,7 @@ use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
 
 /// Part of the density error repaired in a step. With less, slopes sag before they stand.
-const REPAIR: f32 = 0.32;
+const REPAIR: f32 = 0.4;
 /// Density that is left alone: resting particles stay just full, so that their constraint does not chatter.
 const FULL: f32 = 1.01;
 /// Pairs nearer than this many spacings are taken apart one by one, by this part of what is missing in a step: the kernel's
@@ -361,7 +361,7 @@ impl Finish<'_> {
             grain.filter(|grain| !grain.role.is_out())
         };
         let places = &work.rank;
-        let [pressure, normal, shear, rate, quiet] = &mut particles.extra[..] else {
+        let [pressure, normal, shear, rate, quiet, usual] = &mut particles.extra[..] else {
             unreachable!("the solver's columns")
         };
         (
@@ -373,10 +373,11 @@ impl Finish<'_> {
             shear.entries_mut::<Vec3>().par_chunks_mut(CHUNK),
             rate.entries_mut::<f32>().par_chunks_mut(CHUNK),
             quiet.entries_mut::<f32>().par_chunks_mut(CHUNK),
+            usual.entries_mut::<f32>().par_chunks_mut(CHUNK),
         )
             .into_par_iter()
             .for_each(
-                |(position, velocity, places, pressure, normal, shear, rate, quiet)| {
+                |(position, velocity, places, pressure, normal, shear, rate, quiet, usual)| {
                     for (k, place) in places.iter().enumerate() {
                         let Some(grain) = solved(*place) else {
                             velocity[k] = Vec3::ZERO;
@@ -389,6 +390,7 @@ impl Finish<'_> {
                         normal[k] = grain.stress.diagonal.into();
                         shear[k] = grain.stress.off.into();
                         rate[k] = grain.gap;
+                        usual[k] = grain.usual;
                         quiet[k] = work.density[i];
                     }
                 },

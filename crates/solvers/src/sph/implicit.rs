@@ -16,8 +16,6 @@ use wide::f32x4;
 
 /// Wet material's artificial viscosity spreads with this speed [m/s].
 const SIGNAL_SPEED: f32 = 10.0;
-/// Dry material's spreads with so many times the speed at which neighbours meet: what is poured fast would spread without it.
-const HARSH: f32 = 20.0;
 /// The most that viscosity takes out in a step.
 const MOST_TAKEN: f32 = 0.34;
 
@@ -29,11 +27,10 @@ pub struct Viscous {
 }
 
 impl Viscous {
-    /// The parts taken out of the `speed` [m/s] with which neighbours come together or part; `wet` is the viscosity of both.
+    /// The part taken out of what neighbours move towards or from each other; `wet` is the viscosity of both.
     #[inline]
-    fn part(self, wet: f32x4, speed: f32x4) -> f32x4 {
-        let signal = wet * f32x4::splat(SIGNAL_SPEED) + speed.abs() * f32x4::splat(HARSH);
-        (signal * f32x4::splat(self.pace)).fast_min(f32x4::splat(MOST_TAKEN))
+    fn part(self, wet: f32x4) -> f32x4 {
+        (wet * f32x4::splat(SIGNAL_SPEED * self.pace)).fast_min(f32x4::splat(MOST_TAKEN))
     }
 }
 
@@ -190,7 +187,7 @@ impl Neighbours<'_> {
         let unseen = loaded & (unseen * f32x4::splat(self.strength));
         let wet = f32x4::new(four.map(|j| self.shown[j].viscosity()));
         let wet = wet.fast_min(f32x4::splat(mine.viscosity()));
-        let part = self.viscous.part(wet, parting / squared.sqrt());
+        let part = self.viscous.part(wet);
         let matters = loaded | parting.simd_lt(f32x4::ZERO);
         (unseen + (matters & (part * parting))) * factors / squared
     }

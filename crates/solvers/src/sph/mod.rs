@@ -41,6 +41,7 @@ use implicit::{Sweep, Viscous};
 use kernel::Kernel;
 use rayon::prelude::*;
 use sleep::{Disturbers, Thresholds};
+use std::f32::consts::SQRT_2;
 use std::iter;
 use work::{Law, Work};
 
@@ -50,6 +51,7 @@ const STRESS: usize = 1;
 const SHEAR: usize = 2;
 const SHEAR_RATE: usize = 3;
 const QUIET: usize = 4;
+const USUAL: usize = 5;
 
 const COLUMNS: &[ColumnSpec] = &[
     ColumnSpec::new("pressure", "Pa", Kind::F32),
@@ -57,6 +59,7 @@ const COLUMNS: &[ColumnSpec] = &[
     ColumnSpec::new("stress_yz_xz_xy", "Pa", Kind::Vec3),
     ColumnSpec::new("shear_rate", "1/s", Kind::F32),
     ColumnSpec::new("quiet", "s", Kind::F32),
+    ColumnSpec::new("usual_shear", "1/s", Kind::F32),
 ];
 
 /// Material that carries a load keeps carrying it until it is looser than this; only what carries none must first become
@@ -77,8 +80,10 @@ const FILTER: f32 = 0.2;
 const BEYOND: f32 = 0.2;
 /// Flow slower than this part of what gravity gives across a spacing in a step does not turn the direction of friction.
 const SLOW: f32 = 0.005;
-/// Shear below this part of √(g/d) is not dragged: what begins to slide, or is about to stop, feels friction alone.
-const FLOW: f32 = 0.05;
+/// What is usual is a mean over so many times √(d/g).
+const OF_LATE: f32 = 16.0;
+/// Shear beyond this part of √(g/d) is dragged even where it is usual: what flows at its angle would run out too far.
+const FLOW: f32 = 0.08;
 /// Particles further out than this [m] are lost: a 32-bit float has no centimetres left there.
 const WORLD: f32 = 1e5;
 
@@ -198,6 +203,8 @@ impl Sph {
         let own = -kernel.slope(0.0) * kernel.volume;
         let share = (kernel.volume, dt);
         let none = Impulses::new(solids);
+        let pull = model.gravity.length() / kernel.spacing;
+        (work.slow, work.flow) = (SLOW * pull * dt, FLOW * pull.sqrt());
         work.prepare(model.gravity, dt, kernel.spacing);
         match self.settings.scheme {
             SphScheme::Ihmsen => Prediction::new(*kernel, dt).solve(work, self.settings.iterations),
@@ -205,8 +212,6 @@ impl Sph {
                 let answer = Answer::of(solids);
                 work.soften(answer.as_ref(), kernel.volume);
                 work.move_by_stress(dt, own);
-                let pull = model.gravity.length() / kernel.spacing;
-                (work.slow, work.flow) = (SLOW * pull * dt, FLOW * pull.sqrt());
                 let sweeps = iter::once(Sweep::First).chain(iter::repeat(Sweep::Other));
                 for sweep in sweeps.take(self.settings.iterations.saturating_sub(1) as usize) {
                     work.let_bodies_answer(answer.as_ref(), share, &none);
@@ -222,7 +227,7 @@ impl Sph {
             SphScheme::Ihmsen => work.differentiate(),
             SphScheme::Implicit => work.relax(dt, Sweep::Last),
         }
-        work.note_shear(dt);
+        work.note_shear(dt, (dt * pull.sqrt() / OF_LATE).min(1.0));
         match self.settings.scheme {
             SphScheme::Ihmsen => work.skip_repairs(),
             SphScheme::Implicit => {
@@ -316,8 +321,8 @@ impl Work {
         }
     }
 
-    /// Turns the stresses with the material, and notes how fast it shears.
-    fn note_shear(&mut self, dt: f32) {
+    /// Turns the stresses with the material, and notes how fast it shears; `new` is this step's part in what is usual.
+    fn note_shear(&mut self, dt: f32, new: f32) {
         self.grains
             .par_iter_mut()
             .zip(&self.shown)
@@ -329,8 +334,9 @@ impl Work {
                 let gradient = shown.matrix();
                 grain.stress = grain.stress.spun(&(gradient * dt));
                 let rate = tensor::Sym3::of(&gradient).deviator();
+                grain.usual += new * (SQRT_2 * rate.along(&grain.stress) - grain.usual);
                 // The gap is no longer needed.
-                grain.gap = std::f32::consts::SQRT_2 * rate.norm();
+                grain.gap = SQRT_2 * rate.norm();
             });
     }
 }

@@ -69,6 +69,8 @@ pub struct Grain {
     pub gap: f32,
     /// Friction stress [Pa].
     pub stress: Sym3,
+    /// How fast it has sheared along its friction of late [1/s].
+    pub usual: f32,
     /// Pressure averaged over the particles around [Pa].
     pub load: f32,
     /// Friction coefficient.

@@ -62,6 +62,13 @@ impl Sym3 {
         (square(&self.diagonal) + 2.0 * square(&self.off)).sqrt()
     }
 
+    /// How much of it points along another: their product over the other's norm.
+    pub fn along(&self, other: &Self) -> f32 {
+        let dot = |a: &[f32; 3], b: &[f32; 3]| a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+        let product = dot(&self.diagonal, &other.diagonal) + 2.0 * dot(&self.off, &other.off);
+        product / other.norm().max(f32::MIN_POSITIVE)
+    }
+
     /// Each number times `factor`.
     pub fn scaled(&self, factor: f32) -> Self {
         Self {

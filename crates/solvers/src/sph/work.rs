@@ -5,7 +5,7 @@ use super::lists::{CHUNK, Search, split_axes};
 use super::operator::{Around, Grain, Role};
 use super::shown::Shown;
 use super::tensor::Sym3;
-use super::{PRESSURE, QUIET, SHEAR, SHEAR_RATE, STRESS};
+use super::{PRESSURE, QUIET, SHEAR, SHEAR_RATE, STRESS, USUAL};
 use crate::material::friction::{at_rest, inertial};
 use barchan_base::cells::Cells;
 use barchan_sim::model::Model;
@@ -37,7 +37,7 @@ pub struct Work {
     pub rank: Vec<u32>,
     /// Shear slower than this [1/s] does not turn friction.
     pub slow: f32,
-    /// Shear slower than this [1/s] is not dragged.
+    /// Shear faster than this [1/s] is dragged even where it is usual.
     pub flow: f32,
     /// Which cells take part.
     pub awake: Vec<bool>,
@@ -188,6 +188,7 @@ struct Columns<'a> {
     normal: &'a [Vec3],
     shear: &'a [Vec3],
     rate: &'a [f32],
+    usual: &'a [f32],
     wetness: &'a [f32],
 }
 
@@ -199,6 +200,7 @@ impl<'a> Columns<'a> {
             normal: extra[STRESS].entries(),
             shear: extra[SHEAR].entries(),
             rate: extra[SHEAR_RATE].entries(),
+            usual: extra[USUAL].entries(),
             wetness: &particles.wetness,
         }
     }
@@ -218,6 +220,7 @@ impl<'a> Columns<'a> {
                 diagonal: self.normal[from].into(),
                 off: self.shear[from].into(),
             },
+            usual: self.usual[from],
             mu,
             cohesion: law.cohesion + self.wetness[from] * law.wet.0,
             lightness: 1.0 / law.density,
