@@ -142,4 +142,20 @@ mod tests {
         assert!(turned.plus(&expected.scaled(-1.0)).norm() < 1e-5);
         assert!(turned.norm() <= s.norm() * (1.0 + 1e-6));
     }
+
+    #[test]
+    fn a_tensor_points_along_itself_and_along_nothing_that_is_nothing() {
+        let s = sample();
+        assert!((s.along(&s.scaled(3.0)) - s.norm()).abs() < 1e-5);
+        let across = Sym3 {
+            diagonal: [1.0, 0.0, -1.0],
+            off: [0.0; 3],
+        };
+        let level = Sym3 {
+            diagonal: [0.0; 3],
+            off: [0.0, 2.0, 0.0],
+        };
+        assert!(across.along(&level).abs() < 1e-12);
+        assert!(s.along(&Sym3::default()).abs() < 1e-12);
+    }
 }
