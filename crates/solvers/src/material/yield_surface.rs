@@ -45,6 +45,30 @@ impl Deviators {
         self.dot(self)
     }
 
+    /// The sums of both.
+    #[inline]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            xx: self.xx + other.xx,
+            yy: self.yy + other.yy,
+            yz: self.yz + other.yz,
+            xz: self.xz + other.xz,
+            xy: self.xy + other.xy,
+        }
+    }
+
+    /// The first where `mask` is set, the second elsewhere.
+    #[inline]
+    pub fn select(mask: f32x8, first: &Self, second: &Self) -> Self {
+        Self {
+            xx: mask.select(first.xx, second.xx),
+            yy: mask.select(first.yy, second.yy),
+            yz: mask.select(first.yz, second.yz),
+            xz: mask.select(first.xz, second.xz),
+            xy: mask.select(first.xy, second.xy),
+        }
+    }
+
     /// Each times its number.
     #[inline]
     pub fn times(&self, by: f32x8) -> Self {

@@ -17,7 +17,7 @@ const DRAG: f32 = 0.11;
 const LARGEST: f32 = 2.95;
 const _: () = assert!((PRESSURE + 2.0 * (FRICTION + DRAG)) * LARGEST < 2.0);
 /// The most of its strength that material is dragged with.
-const MOST_DRAG: f32 = 0.07;
+const MOST_DRAG: f32 = 0.04;
 
 const LANES: usize = 8;
 
@@ -39,6 +39,8 @@ pub struct Terms {
     pub turn: Option<f32>,
     /// Shear faster than this [1/s] is dragged even where it is usual.
     pub flow: f32,
+    /// The step over the longest: drag is the same in shorter ones.
+    pub short: f32,
 }
 
 impl Eight {
@@ -137,7 +139,9 @@ fn answer(
     slopes: &[[f32x8; 3]; 3],
     own: [&Grain; LANES],
     (pressure, turn): (f32x8, [f32x8; 3]),
-    Terms { dt, flow, .. }: Terms,
+    Terms {
+        dt, flow, short, ..
+    }: Terms,
 ) -> (f32x8, Deviators, Deviators) {
     let (rate, trace) = deviator(slopes);
     let response = f32x8::ONE / (of(own, |grain| grain.compliance) * f32x8::splat(dt));
@@ -148,23 +152,40 @@ fn answer(
     let closing = gap - f32x8::splat(dt) * trace;
     let more = closing * response * f32x8::splat(PRESSURE / dt);
     let pressure = (pressure + more).fast_max(-tension(gap, cohesion, mu));
-    let gain = response * f32x8::splat(3.0 * FRICTION);
-    let against = turned(&rate, turn);
-    let stress = Deviators {
-        xx: of(own, |grain| grain.stress.diagonal[0]) + against.xx * gain,
-        yy: of(own, |grain| grain.stress.diagonal[1]) + against.yy * gain,
-        yz: of(own, |grain| grain.stress.off[0]) + against.yz * gain,
-        xz: of(own, |grain| grain.stress.off[1]) + against.xz * gain,
-        xy: of(own, |grain| grain.stress.off[2]) + against.xy * gain,
-    };
     let strength = sine * of(own, |grain| grain.load) + cosine * cohesion;
     let strength = strength.fast_max(f32x8::ZERO);
-    let scale = scale_to_yield(&stress, strength, sine);
-    let stress = stress.times(scale);
-    let viscosity = response * f32x8::splat(3.0 * DRAG);
+    let before = Deviators {
+        xx: of(own, |grain| grain.stress.diagonal[0]),
+        yy: of(own, |grain| grain.stress.diagonal[1]),
+        yz: of(own, |grain| grain.stress.off[0]),
+        xz: of(own, |grain| grain.stress.off[1]),
+        xy: of(own, |grain| grain.stress.off[2]),
+    };
+    let gain = response * f32x8::splat(3.0 * FRICTION);
+    let stress = friction(&before, (&rate, gain, turn), (strength, sine));
+    let viscosity = response * f32x8::splat(3.0 * DRAG * short);
     let usual = of(own, |grain| grain.usual).fast_min(f32x8::splat(flow));
     let drag = drag(&rate, &stress, usual, (viscosity, strength));
     (pressure, stress, drag)
+}
+
+/// Friction after it has answered to what shears by `gain` [Pa s], within the yield surface. What holds answers along the strain rate, like
+/// an elastic solid; only what slides is turned, so that it slides at its angle. (Were what holds turned too, it would give waves
+/// energy: they would run down slopes that should stand.)
+#[inline]
+fn friction(
+    before: &Deviators,
+    (rate, gain, turn): (&Deviators, f32x8, [f32x8; 3]),
+    (strength, sine): (f32x8, f32x8),
+) -> Deviators {
+    let held = before.plus(&rate.times(gain));
+    let slides = scale_to_yield(&held, strength, sine).simd_lt(f32x8::ONE);
+    if slides.none() {
+        return held;
+    }
+    let slid = before.plus(&turned(rate, turn).times(gain));
+    let slid = slid.times(scale_to_yield(&slid, strength, sine));
+    Deviators::select(slides, &slid, &held)
 }
 
 /// What shears along its friction faster than is `usual` [1/s] is dragged, as by a fluid of this `viscosity` [Pa s] and never by more than
@@ -247,6 +268,7 @@ mod tests {
                 dt: 1e-3,
                 turn: turn.then_some(1e-6),
                 flow: 0.0,
+                short: 1.0,
             };
             eight.answer((&mut shown, &mut grains), terms, |_, _, _, _| {});
         }
@@ -269,6 +291,23 @@ mod tests {
             let (along, across) = (grain.stress.off[2], 500.0 - grain.stress.diagonal[1]);
             let found = (along * direction / across).atan().to_degrees();
             assert!((found - degrees).abs() < 0.1, "{found} for {degrees}");
+        }
+    }
+
+    #[test]
+    fn what_holds_answers_along_the_strain_rate() {
+        // A hundredth of the motion that slides.
+        let gradient = Mat3A::from_cols(Vec3A::ZERO, Vec3A::X * 1e-4, Vec3A::ZERO);
+        let grain = Grain {
+            mu: 1.0,
+            compliance: 1.0,
+            load: 500.0,
+            ..Grain::default()
+        };
+        let (grain, _) = answered(grain, gradient, true);
+        assert!(grain.stress.off[2] > 1.0, "{:?}", grain.stress);
+        for across in grain.stress.diagonal {
+            assert!(across.abs() < 1e-6, "{:?}", grain.stress);
         }
     }
 
@@ -325,8 +364,9 @@ mod tests {
         let (rate, usual) = (along(shear * f32x8::HALF), f32x8::ONE);
         let terms = (f32x8::splat(2.0), f32x8::splat(100.0));
         let found = drag(&rate, &along(f32x8::splat(30.0)), usual, terms);
-        // As by a fluid beyond a shear of 1 /s, and at most 7 Pa.
-        let expected = [0.0, 0.0, 0.0, 0.1, 0.5, 1.0, 7.0, 7.0];
+        // As by a fluid beyond a shear of 1 /s, and at most that part of 100 Pa.
+        let most = MOST_DRAG * 100.0;
+        let expected = [0.0, 0.0, 0.0, 0.1, 0.5, 1.0, most, most];
         for (found, expected) in found.xy.to_array().into_iter().zip(expected) {
             assert!((found - expected).abs() < 1e-4, "{found} for {expected}");
         }
@@ -338,6 +378,31 @@ mod tests {
                 .iter()
                 .all(|square| *square < 1e-12)
         );
+    }
+
+    #[test]
+    fn drag_does_not_depend_on_the_step() {
+        let gradient = Mat3A::from_cols(Vec3A::ZERO, Vec3A::X * 0.02, Vec3A::ZERO);
+        let drag_in = |short: f32| {
+            let (mut grains, mut shown) = ([Grain::default()], [Shown::new(500.0, 0.0)]);
+            (grains[0].mu, grains[0].compliance, grains[0].load) = (0.6, 1.0, 500.0);
+            let mut eight = Eight::default();
+            eight.push(0, gradient);
+            let terms = Terms {
+                dt: 1e-3 * short,
+                turn: None,
+                flow: 0.0,
+                short,
+            };
+            let mut found = 0.0;
+            eight.answer((&mut shown, &mut grains), terms, |_, _, drag, _| {
+                found = drag.off[2];
+            });
+            found
+        };
+        let (whole, half) = (drag_in(1.0), drag_in(0.5));
+        assert!(whole > 1.0, "{whole}");
+        assert!((whole - half).abs() < 1e-3 * whole, "{whole} {half}");
     }
 
     #[test]

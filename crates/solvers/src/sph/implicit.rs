@@ -71,6 +71,7 @@ impl Work {
             dt,
             turn: (sweep == Sweep::First).then_some(self.slow),
             flow: self.flow,
+            short: self.short,
         };
         let tell = |shown: &mut Shown, grain: &Grain, drag, gradient: &Mat3A| match sweep {
             Sweep::Last => shown.set_matrix(gradient),

@@ -8,9 +8,12 @@
 //! 3. sweep: move by the stresses, let the stresses answer to the velocity gradient;
 //! 4. filter the velocities, repair the volume by displacement, move, stop at bodies.
 //!
+//! Before the first one, what the scene begins with is laid out evenly; that one sweeps until it bears its weight.
+//!
 //! Equations and figures are in docs/sph.md.
 
 mod answer;
+mod beginning;
 mod boundary;
 mod eight;
 mod finish;
@@ -32,7 +35,7 @@ use barchan_sim::model::Model;
 use barchan_sim::scene::{SphScheme, SphSettings};
 use barchan_sim::solids::Solids;
 use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
-use barchan_sim::state::State;
+use barchan_sim::state::{Particles, State};
 use boundary::{Boundary, Layer};
 use finish::{Finish, Notes};
 use glam::{Vec3, Vec3A};
@@ -131,17 +134,18 @@ impl Solver for Sph {
             clock,
             ..
         } = state;
-        let work = &mut self.work;
-        work.cells.sort(&particles.position, kernel.reach);
+        let begins = clock.step == 0 && self.settings.scheme == SphScheme::Implicit;
+        if begins {
+            self.lay_out(model, (particles, solids), &kernel);
+        }
         let disturbers = Disturbers::at(model, solids, clock.time());
-        let nobody_moves = work.let_sleep(particles, &disturbers, &kernel);
+        let nobody_moves = self.sort(particles, &disturbers, &kernel);
         if nobody_moves && let Some(loads) = &self.resting {
             return Ok(at_rest(loads, dt));
         }
-        work.gather(particles, &Law::of(model, &self.settings, &kernel));
-        work.assign_roles(particles);
-        work.around.boundary.place(solids, &work.cells, &kernel);
-        work.search(kernel);
+        self.look_around(model, (particles, solids), &kernel);
+        let work = &mut self.work;
+        work.begins = begins;
         if nobody_moves {
             particles
                 .velocity
@@ -155,15 +159,7 @@ impl Solver for Sph {
         }
         self.resting = None;
         let impulses = self.solve(model, dt as f32, &kernel, solids);
-        let finish = Finish {
-            solids,
-            dt: dt as f32,
-            spacing: kernel.spacing,
-            thresholds: Thresholds::new(kernel.spacing, model.gravity.length()),
-            limited: self.settings.scheme == SphScheme::Implicit,
-        };
-        finish.advance(&mut self.work, particles, &mut self.notes);
-        finish.hand_back(&mut self.work, particles);
+        self.finish(model, (particles, solids), dt as f32);
         Ok(self.summary(impulses))
     }
 
@@ -197,6 +193,45 @@ impl Sph {
         }
     }
 
+    /// Sorts the particles into cells and leaves out those that sleep; true where all do.
+    fn sort(
+        &mut self,
+        particles: &Particles,
+        disturbers: &Disturbers<'_>,
+        kernel: &Kernel,
+    ) -> bool {
+        let work = &mut self.work;
+        work.cells.sort(&particles.position, kernel.reach);
+        work.let_sleep(particles, disturbers, kernel)
+    }
+
+    /// Places the boundary samples, finds neighbours, and measures what depends on places alone.
+    fn look_around(
+        &mut self,
+        model: &Model,
+        (particles, solids): (&Particles, &Solids),
+        kernel: &Kernel,
+    ) {
+        let work = &mut self.work;
+        work.gather(particles, &Law::of(model, &self.settings, kernel));
+        work.assign_roles(particles);
+        work.around.boundary.place(solids, &work.cells, kernel);
+        work.search(*kernel);
+    }
+
+    /// Moves the particles by their velocities and displacements, stops them at bodies, and hands them back.
+    fn finish(&mut self, model: &Model, (particles, solids): (&mut Particles, &Solids), dt: f32) {
+        let finish = Finish {
+            solids,
+            dt,
+            spacing: model.resolution,
+            thresholds: Thresholds::new(model.resolution, model.gravity.length()),
+            limited: self.settings.scheme == SphScheme::Implicit,
+        };
+        finish.advance(&mut self.work, particles, &mut self.notes);
+        finish.hand_back(&mut self.work, particles);
+    }
+
     /// Velocities, and displacements in `free`; returns what bodies received.
     fn solve(&mut self, model: &Model, dt: f32, kernel: &Kernel, solids: &Solids) -> Impulses {
         let work = &mut self.work;
@@ -205,6 +240,8 @@ impl Sph {
         let none = Impulses::new(solids);
         let pull = model.gravity.length() / kernel.spacing;
         (work.slow, work.flow) = (SLOW * pull * dt, FLOW * pull.sqrt());
+        let longest = (LONGEST_FALL / f64::from(pull.sqrt())).min(LONGEST_STEP) as f32;
+        work.short = (dt / longest).min(1.0);
         work.prepare(model.gravity, dt, kernel.spacing);
         match self.settings.scheme {
             SphScheme::Ihmsen => Prediction::new(*kernel, dt).solve(work, self.settings.iterations),
@@ -212,8 +249,14 @@ impl Sph {
                 let answer = Answer::of(solids);
                 work.soften(answer.as_ref(), kernel.volume);
                 work.move_by_stress(dt, own);
+                let usual = self.settings.iterations.saturating_sub(1);
+                let count = if work.begins {
+                    usual.max(beginning::SWEEPS)
+                } else {
+                    usual
+                };
                 let sweeps = iter::once(Sweep::First).chain(iter::repeat(Sweep::Other));
-                for sweep in sweeps.take(self.settings.iterations.saturating_sub(1) as usize) {
+                for sweep in sweeps.take(count as usize) {
                     work.let_bodies_answer(answer.as_ref(), share, &none);
                     work.relax(dt, sweep);
                     work.move_by_stress(dt, own);
@@ -285,14 +328,14 @@ impl Work {
 
     /// Velocities before pressure and friction, and the stresses to begin with.
     fn prepare(&mut self, gravity: Vec3, dt: f32, spacing: f32) {
-        let beyond = BEYOND * spacing;
+        let (beyond, begins) = (BEYOND * spacing, self.begins);
         let kick = Vec3A::from(gravity) * dt;
         let own = (&mut self.grains, &mut self.free, &self.v, &self.density);
         own.into_par_iter()
             .zip(&self.shown)
             .with_min_len(lists::CHUNK)
             .for_each(|((grain, free, v, density), shown)| {
-                let bears = shown.pressure().abs() > 0.0;
+                let bears = begins || shown.pressure().abs() > 0.0;
                 let full = if bears { HELD } else { 1.0 };
                 grain.gap = (density + beyond * grain.gap - full).min(0.0);
                 *free = match grain.role {

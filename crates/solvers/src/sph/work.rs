@@ -39,6 +39,10 @@ pub struct Work {
     pub slow: f32,
     /// Shear faster than this [1/s] is dragged even where it is usual.
     pub flow: f32,
+    /// The step over the longest, which is less where something is fast.
+    pub short: f32,
+    /// Whether this is the first step: all that is there bears as it lies.
+    pub begins: bool,
     /// Which cells take part.
     pub awake: Vec<bool>,
     /// Which cells are solved for.

@@ -1,0 +1,56 @@
+//! What a scene begins with, laid out evenly before it moves.
+//!
+//! Fills are random, one particle somewhere in each cube: some are nearly in one place, others lack a neighbour, and all together
+//! are an eighth denser at their particles than on a lattice. Were they repaired while they move, nothing would bear much
+//! meanwhile: layers would slide by half a spacing, and for as long as that the finer they are.
+//!
+//! Stresses are zero to begin with, and a step's few sweeps take some hundred steps to build up those that bear the weight. So the
+//! first step has more of them: what can stand where it is does not gain speed first.
+
+use super::Sph;
+use super::kernel::Kernel;
+use super::sleep::Disturbers;
+use super::work::Work;
+use barchan_sim::model::Model;
+use barchan_sim::solids::Solids;
+use barchan_sim::state::Particles;
+use rayon::prelude::*;
+
+/// The most repairs before the first step,
+const MOST_REPAIRS: u32 = 60;
+/// and the shortest displacement over the spacing that is worth another.
+const SHORTEST: f32 = 1e-3;
+
+/// Sweeps of the first step. They reach some dozen rows deep; the rest comes in the steps that follow.
+pub const SWEEPS: u32 = 200;
+
+impl Sph {
+    /// Repairs the particles' places until they lie evenly. Nothing else of them changes.
+    pub(super) fn lay_out(
+        &mut self,
+        model: &Model,
+        (particles, solids): (&mut Particles, &Solids),
+        kernel: &Kernel,
+    ) {
+        let velocities = particles.velocity.clone();
+        for _ in 0..MOST_REPAIRS {
+            let disturbers = Disturbers::at(model, solids, 0.0);
+            self.sort(particles, &disturbers, kernel);
+            self.look_around(model, (particles, solids), kernel);
+            self.work.find_repairs(kernel);
+            if self.work.longest_repair() < SHORTEST * kernel.spacing {
+                break;
+            }
+            self.finish(model, (particles, solids), 0.0);
+        }
+        particles.velocity = velocities;
+    }
+}
+
+impl Work {
+    /// The longest displacement [m] of a repair.
+    fn longest_repair(&self) -> f32 {
+        let squares = self.free.par_iter().map(|shift| shift.length_squared());
+        squares.reduce(|| 0.0, f32::max).sqrt()
+    }
+}
