@@ -1,6 +1,8 @@
 //! What tests of several methods share: a scene at its start, run by frames, with the lines that it tells.
 #![allow(dead_code)] // each test program uses its part
 
+pub mod sand;
+
 use barchan_sim::coupling::Coupling;
 use barchan_sim::run::{Outcome, RecordError, Recorder, Run, StepLine};
 use barchan_sim::scene::{Scene, parse};
