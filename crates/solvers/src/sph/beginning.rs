@@ -25,7 +25,8 @@ const SHORTEST: f32 = 1e-3;
 pub const SWEEPS: u32 = 200;
 
 impl Sph {
-    /// Repairs the particles' places until they lie evenly. Nothing else of them changes.
+    /// Repairs the particles' places until they lie evenly, and keeps their velocities. (Their shear rates hold a measure of places
+    /// afterwards, until the first step has found its own: to be mended, docs/sph-trials.md.)
     pub(super) fn lay_out(
         &mut self,
         model: &Model,

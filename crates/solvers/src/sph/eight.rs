@@ -170,8 +170,8 @@ fn answer(
 }
 
 /// Friction after it has answered to what shears by `gain` [Pa s], within the yield surface. What holds answers along the strain rate, like
-/// an elastic solid; only what slides is turned, so that it slides at its angle. (Were what holds turned too, it would give waves
-/// energy: they would run down slopes that should stand.)
+/// an elastic solid; only what slides is turned, so that it slides at its angle. (With what holds turned too, fine
+/// layers creep twice as far: docs/sph-trials.md.)
 #[inline]
 fn friction(
     before: &Deviators,
