@@ -7,7 +7,7 @@ use super::field::Field;
 use super::lanes::{BlockSetup, CellLaw, Edges, FLOATS, SEEN, WallWork};
 use super::memory::Memory;
 use super::sweep::{PAIRS, SIDES, STRIDE};
-use crate::material::turning::part_turned;
+use crate::material::turning::{Turning, part_turned};
 use barchan_base::grid::{CELLS, Halo, offset_number};
 use glam::{Mat3, Vec3};
 
@@ -17,6 +17,8 @@ const CLOSING_FILL: f32 = 0.9;
 const RELAX: f32 = 0.7;
 /// Flow slower than this part of what gravity gives in a step does not turn the direction of friction.
 const SLOW: f32 = 0.02;
+/// Friction is turned in full up to so much spin over shear.
+const MOST_SPIN: f32 = 2.0;
 /// How much of a cell's shear an edge at the surface bears. The material's own half of what is beside it does, and over that half the
 /// stress falls to nothing.
 const AT_SURFACE: f32 = 0.5;
@@ -264,7 +266,11 @@ impl Setup<'_> {
             .map(|(a, b)| (0.5 * (slope[a][b] + slope[b][a])).powi(2))
             .sum();
         let (spin, shear) = (curl.length(), (2.0 * rate).sqrt());
-        let part = part_turned(spin, shear, SLOW * self.step.push);
+        let turning = Turning {
+            slow: SLOW * self.step.push,
+            most_spin: MOST_SPIN,
+        };
+        let part = part_turned(spin, shear, turning);
         if part < 1e-3 {
             return None;
         }

@@ -7,10 +7,10 @@
 //! Stresses are zero to begin with, and a step's few sweeps take some hundred steps to build up those that bear the weight. So the
 //! first step has more of them: what can stand where it is does not gain speed first.
 
-use super::Sph;
 use super::kernel::Kernel;
 use super::sleep::Disturbers;
 use super::work::Work;
+use super::{SHEAR_RATE, Sph};
 use barchan_sim::model::Model;
 use barchan_sim::solids::Solids;
 use barchan_sim::state::Particles;
@@ -25,8 +25,7 @@ const SHORTEST: f32 = 1e-3;
 pub const SWEEPS: u32 = 200;
 
 impl Sph {
-    /// Repairs the particles' places until they lie evenly, and keeps their velocities. (Their shear rates hold a measure of places
-    /// afterwards, until the first step has found its own: to be mended, docs/sph-trials.md.)
+    /// Repairs the particles' places until they lie evenly, and keeps their velocities. Nothing has sheared meanwhile.
     pub(super) fn lay_out(
         &mut self,
         model: &Model,
@@ -45,6 +44,7 @@ impl Sph {
             self.finish(model, (particles, solids), 0.0);
         }
         particles.velocity = velocities;
+        particles.extra[SHEAR_RATE].entries_mut::<f32>().fill(0.0);
     }
 }
 

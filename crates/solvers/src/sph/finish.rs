@@ -17,8 +17,8 @@ use rayon::prelude::*;
 
 /// Part of the density error repaired in a step. With less, slopes sag before they stand.
 const REPAIR: f32 = 0.4;
-/// Density that is left alone: resting particles stay just full, so that their constraint does not chatter.
-const FULL: f32 = 1.01;
+/// Density that is left alone. With a hundredth more, layers sag further before they stand, and flow a degree later.
+const FULL: f32 = 1.0;
 /// Pairs nearer than this many spacings are taken apart one by one, by this part of what is missing in a step: the kernel's
 /// gradient vanishes between them, and a repair that cannot part them would lift the rest for ever.
 const CLOSE: f32 = 0.6;

@@ -17,8 +17,9 @@ use glam::{Quat, Vec3};
 const RADIUS: f64 = 0.24;
 /// Thickness of a slab, in spacings.
 const THICK: f64 = 8.0;
-/// Flux through a line across the flank half-way down, over √g d^1.5: a layer of d at the speed of a fall through d/2.
-const FLUX: f64 = 2.0;
+/// Flux through a line across the flank half-way down, over √g h^1.5, where h is the method's own resolution: a layer of h at half the speed
+/// of a fall through it. An avalanche is as thick as a method resolves it, so that coarse sand poured at the rate of fine sand overshoots.
+const FLUX: f64 = std::f64::consts::FRAC_1_SQRT_2;
 /// The same of single grains: with eight times as much, a slab of balls 24 to the foot stood nine degrees flatter.
 const FLUX_OF_GRAINS: f64 = 0.25;
 /// Half the width of the stream, in spacings.
@@ -46,7 +47,8 @@ impl Pour {
         let is_cone = setting.form == "cone";
         let spacing = RADIUS / setting.across;
         let slope = setting.angle.to_radians().tan();
-        let flux = FLUX * setting.rate * G.sqrt() * spacing.powf(1.5);
+        let resolution = trial.method.cell * spacing;
+        let flux = FLUX * setting.rate * G.sqrt() * resolution.powf(1.5);
         // Volume, and how much of it a second: of a quarter of a cone, or of a slab against a wall.
         let (volume, rate) = if is_cone {
             let quarter = 0.25 * std::f64::consts::PI * RADIUS;
