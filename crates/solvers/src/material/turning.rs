@@ -9,7 +9,7 @@ use wide::f32x8;
 /// What counts as a motion that turns friction.
 #[derive(Clone, Copy, Debug)]
 pub struct Turning {
-    /// Shear slower than this [1/s] turns nothing.
+    /// Motion much slower than this [1/s] turns hardly anything.
     pub slow: f32,
     /// Friction is turned in full up to so many times as much spin as shear. Layers that slide over each other also sway: at one
     /// place they spin more than they shear, at another less, and were friction turned less at both, they would slide too easily.

@@ -18,8 +18,8 @@ const LARGEST: f32 = 2.95;
 const _: () = assert!((PRESSURE + 2.0 * (FRICTION + DRAG)) * LARGEST < 2.0);
 /// The most of its strength that material is dragged with.
 const MOST_DRAG: f32 = 0.04;
-/// Friction of what slides is turned in full up to so much spin over shear. Only what slides is turned, so that little is left that turns as a
-/// whole; with 2, fine layers creep three times as far.
+/// Friction of what slides is turned in full up to so much spin over shear. With 2, fine layers 3° below 50° creep three
+/// times as far. (Only what slides is turned, so that likely little is left that turns as a whole.)
 const MOST_SPIN: f32 = 6.0;
 
 const LANES: usize = 8;
