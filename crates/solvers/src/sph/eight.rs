@@ -29,8 +29,7 @@ const LANES: usize = 8;
 pub struct Eight {
     /// Places in the chunk; those from `count` on are of no meaning.
     members: [usize; LANES],
-    /// Their entries, column by column.
-    gradients: [[[f32; LANES]; 3]; 3],
+    gradients: [Mat3A; LANES],
     count: usize,
 }
 
@@ -51,11 +50,7 @@ impl Eight {
     /// Adds a particle; true where there is room for no other.
     pub fn push(&mut self, member: usize, gradient: Mat3A) -> bool {
         self.members[self.count] = member;
-        for (own, column) in self.gradients.iter_mut().zip(gradient.to_cols_array_2d()) {
-            for (own, entry) in own.iter_mut().zip(column) {
-                own[self.count] = entry;
-            }
-        }
+        self.gradients[self.count] = gradient;
         self.count += 1;
         self.count == LANES
     }
@@ -73,7 +68,7 @@ impl Eight {
         let last = self.count - 1;
         let members: [usize; LANES] = std::array::from_fn(|lane| self.members[lane.min(last)]);
         let own = members.map(|member| &grains[member]);
-        let slopes = self.gradients.map(|column| column.map(f32x8::new));
+        let slopes = self.slopes();
         let turn = match terms.turn {
             Some(slow) => find_turn(&slopes, of(own, |grain| grain.mu), slow),
             None => std::array::from_fn(|axis| of(own, |grain| grain.turn[axis])),
@@ -88,16 +83,22 @@ impl Eight {
             grain.turn = turn.each_ref().map(|axis| axis[lane]);
             let shown = &mut shown[members[lane]];
             shown.set_pressure(pressure[lane]);
-            tell(shown, grain, drag[lane], &self.gradient(lane));
+            tell(shown, grain, drag[lane], &self.gradients[lane]);
         }
         self.count = 0;
     }
 
-    fn gradient(&self, lane: usize) -> Mat3A {
-        let columns = self.gradients.each_ref();
-        Mat3A::from_cols_array_2d(
-            &columns.map(|column| column.each_ref().map(|entries| entries[lane])),
-        )
+    /// The gradients' entries, column by column.
+    fn slopes(&self) -> [[f32x8; 3]; 3] {
+        std::array::from_fn(|column| {
+            std::array::from_fn(|row| {
+                f32x8::new(
+                    self.gradients
+                        .each_ref()
+                        .map(|gradient| gradient.col(column)[row]),
+                )
+            })
+        })
     }
 }
 

@@ -22,7 +22,6 @@ mod implicit;
 mod kernel;
 mod lists;
 mod operator;
-mod search;
 mod shown;
 mod sleep;
 mod tensor;
