@@ -55,3 +55,50 @@ impl Work {
         squares.reduce(|| 0.0, f32::max).sqrt()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sph::COLUMNS;
+    use barchan_base::sampling::Layout;
+    use barchan_base::shape::Shape;
+    use barchan_sim::model::{Fill, Material};
+    use barchan_sim::scene::SphSettings;
+    use barchan_sim::start::start;
+    use glam::Vec3;
+
+    #[test]
+    fn being_laid_out_is_no_shear() {
+        let mut model = Model::empty();
+        (model.resolution, model.spacing) = (0.02, 0.02);
+        model.materials = vec![Material {
+            name: "sand".into(),
+            density: 1600.0,
+            grain_density: 2650.0,
+            grain_size: 0.0003,
+            friction_angle: 0.5,
+            cohesion: 0.0,
+            wet_cohesion: 0.0,
+            wet_viscosity: 0.0,
+            restitution: 0.3,
+            color: [0.5; 3],
+        }];
+        model.fills.push(Fill {
+            material: 0,
+            shape: Shape::Cuboid {
+                half: Vec3::splat(0.1),
+            },
+            velocity: Vec3::ZERO,
+            layout: Layout::Jittered,
+        });
+        let mut state = start(&model, 50.0, COLUMNS).expect("a block can be filled");
+        let before = state.particles.position.clone();
+        let kernel = Kernel::new(model.resolution);
+        let own = (&mut state.particles, &state.solids);
+        Sph::new(SphSettings::default()).lay_out(&model, own, &kernel);
+        // A rate found in it would weaken the sand in its first step.
+        assert_ne!(state.particles.position, before);
+        let rates = state.particles.extra[SHEAR_RATE].entries::<f32>();
+        assert!(rates.iter().all(|rate| rate.abs() < 1e-12));
+    }
+}
