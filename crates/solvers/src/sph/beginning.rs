@@ -62,8 +62,8 @@ mod tests {
     use crate::sph::COLUMNS;
     use barchan_base::sampling::Layout;
     use barchan_base::shape::Shape;
-    use barchan_sim::model::{Fill, Material};
-    use barchan_sim::scene::SphSettings;
+    use barchan_sim::model::Fill;
+    use barchan_sim::scene::{PRESETS, SphSettings};
     use barchan_sim::start::start;
     use glam::Vec3;
 
@@ -71,18 +71,7 @@ mod tests {
     fn being_laid_out_is_no_shear() {
         let mut model = Model::empty();
         (model.resolution, model.spacing) = (0.02, 0.02);
-        model.materials = vec![Material {
-            name: "sand".into(),
-            density: 1600.0,
-            grain_density: 2650.0,
-            grain_size: 0.0003,
-            friction_angle: 0.5,
-            cohesion: 0.0,
-            wet_cohesion: 0.0,
-            wet_viscosity: 0.0,
-            restitution: 0.3,
-            color: [0.5; 3],
-        }];
+        model.materials = vec![PRESETS["dry-sand"].material("sand")];
         model.fills.push(Fill {
             material: 0,
             shape: Shape::Cuboid {
