@@ -257,6 +257,51 @@ fn an_interrupt_saves_the_state_between_frames_and_the_same_command_goes_on() {
 
 #[cfg(unix)]
 #[test]
+fn an_interrupt_while_grains_are_made_is_heeded_at_once_and_the_same_command_goes_on() {
+    let folder = folder_with_scene();
+    let scene = folder.path().join("drop.toml");
+    let text = std::fs::read_to_string(&scene).unwrap();
+    std::fs::write(
+        &scene,
+        format!("{text}\n[detail]\ngrains_per_particle = 100\n"),
+    )
+    .unwrap();
+    let args = ["run", "drop.toml", "--set", "frames=12", "-q", "-o"];
+    let whole = run(folder.path(), &[&args[..], &["whole"]].concat());
+    assert!(whole.status.success(), "{}", common::told(&whole));
+    let grains = |name: &str| frames(&folder.path().join(name).join("detail"));
+    let expected = grains("whole");
+    assert_eq!(expected.len(), 13);
+    let mut child = barchan(folder.path())
+        .args(args)
+        .arg("cut")
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = folder.path().join("cut/detail/frames/000000.arrow");
+    while !begun.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended early");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let sent = std::process::Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    let talk = common::told(&output);
+    assert!(
+        talk.starts_with("exit code 1") && talk.contains("Give the same command again to go on"),
+        "{talk}"
+    );
+    assert!(grains("cut").len() < expected.len());
+    let again = run(folder.path(), &[&args[..], &["cut"]].concat());
+    assert!(again.status.success(), "{}", common::told(&again));
+    assert!(grains("cut") == expected);
+}
+
+#[cfg(unix)]
+#[test]
 fn a_disk_that_fills_up_costs_only_the_frame_in_flight() {
     let folder = folder_with_scene();
     let expected = complete_run(folder.path(), "drop.toml", "whole", "2");

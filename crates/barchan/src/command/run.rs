@@ -83,6 +83,10 @@ impl RunArgs {
 /// Set by Ctrl-C.
 static STOP: AtomicBool = AtomicBool::new(false);
 
+/// True while frames are simulated, and a stop waits for the step under way. What is made of the frames afterwards is written
+/// file by file, whole or not at all, and is gone on with by the same command: it needs no farewell.
+static SIMULATES: AtomicBool = AtomicBool::new(false);
+
 /// Everything a run is made of.
 struct Job {
     scene: Scene,
@@ -99,7 +103,7 @@ struct Job {
 
 /// True once Ctrl-C was pressed.
 pub fn interrupted() -> bool {
-    STOP.load(Ordering::Relaxed)
+    STOP.load(Ordering::SeqCst)
 }
 
 /// Runs `run`.
@@ -131,7 +135,9 @@ pub fn run_scene(scene: Scene, args: &RunArgs) -> Result<(), Failure> {
             .say(&format!("going on after frame {total} of {}", job.last));
     }
     job.record("running", 0.0)?;
+    SIMULATES.store(true, Ordering::SeqCst);
     let result = simulate(&mut job, &progress);
+    SIMULATES.store(false, Ordering::SeqCst);
     let mut progress = progress.into_inner();
     progress.finish();
     let outcome = result.map_err(|error| with_way_back(&job, error))?;
@@ -141,7 +147,8 @@ pub fn run_scene(scene: Scene, args: &RunArgs) -> Result<(), Failure> {
         "interrupted"
     };
     job.record(status, progress.seconds())?;
-    if outcome == Outcome::Interrupted {
+    // A stop during the very last step comes too late for the frames, but not for what is made of them.
+    if interrupted() {
         let frame = job.state.clock.frame;
         return Err(Failure::Run(format!(
             "interrupted after frame {frame} of {}; the state is saved in {}. Give the same command again to go on",
@@ -338,8 +345,13 @@ impl Job {
 fn watch_for_interrupts() {
     // Fails only if a handler is set already, which no command does.
     let _ = ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            // Asked twice: go at once. What is on disk is whole.
+        let again = STOP.swap(true, Ordering::SeqCst);
+        let simulates = SIMULATES.load(Ordering::SeqCst);
+        if !again && !simulates {
+            talk("\ninterrupted; what is there is whole. Give the same command again to go on");
+        }
+        if again || !simulates {
+            // Asked twice, or nothing to wait for: go at once. What is on disk is whole.
             std::process::exit(1);
         }
     });
