@@ -45,6 +45,9 @@ pub struct ValidateArgs {
     /// Shape of the single grains of dem [default: ball]
     #[arg(long, value_name = "NAME", value_parser = shape)]
     shape: Option<&'static str>,
+    /// Only this form, where a case has several: slab or cone, cylinder or channel, …
+    #[arg(long, value_name = "NAME")]
+    form: Option<String>,
     /// Print JSON lines
     #[arg(long)]
     json: bool,
@@ -72,6 +75,7 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
         rate: args.rate,
         seeds: args.seeds,
         shape: args.shape,
+        form: args.form.clone(),
     };
     let (cases, methods) = (chosen_cases(&args.cases)?, chosen_methods(&args.methods)?);
     if let Some(shape) = args.shape
@@ -93,12 +97,32 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
             }));
         }
     }
+    if let Some(form) = &args.form
+        && plans.is_empty()
+    {
+        return Err(Failure::Input(format!(
+            "none of these cases has a form \"{form}\"; there are: {}",
+            forms().join(", ")
+        )));
+    }
     let records = make_all(&plans, threads, |record| tell(record, args.json));
     let seconds = began.elapsed().as_secs_f64();
     if let Some(folder) = &args.output {
         write_report(folder, &page(&records, &args.size, seconds))?;
     }
     conclude(&records, seconds)
+}
+
+/// The names of all forms of all cases.
+fn forms() -> Vec<&'static str> {
+    let sweeps = CASES
+        .iter()
+        .flat_map(|case| case.fast.iter().chain(case.full));
+    let mut forms: Vec<&str> = sweeps.map(|sweep| sweep.base.form).collect();
+    forms.sort_unstable();
+    forms.dedup();
+    forms.retain(|form| !form.is_empty());
+    forms
 }
 
 fn angle(text: &str) -> Result<f64, String> {

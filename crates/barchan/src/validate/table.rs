@@ -63,6 +63,8 @@ pub struct Wanted {
     pub seeds: Option<u32>,
     /// Shape of single grains.
     pub shape: Option<&'static str>,
+    /// The only form, where a case has several.
+    pub form: Option<String>,
 }
 
 impl Sweep {
@@ -103,7 +105,11 @@ impl Case {
         };
         let mut all: Vec<Setting> = Vec::new();
         let can = |sweep: &&Sweep| sweep.needs.is_none_or(|skill| method.can(skill));
-        for sweep in sweeps.iter().filter(can) {
+        let is_wanted = |sweep: &&Sweep| match &wanted.form {
+            Some(form) => sweep.base.form == form,
+            None => true,
+        };
+        for sweep in sweeps.iter().filter(can).filter(is_wanted) {
             for setting in sweep.settings(wanted) {
                 // Sweeps that differ only in what is replaced by the numbers wanted.
                 if !all.contains(&setting) {
@@ -702,5 +708,10 @@ mod tests {
         };
         let expected = [("cylinder", 0.7, 16.0), ("channel", 0.7, 16.0)];
         assert_eq!(columns("flip", &wanted), expected);
+        let wanted = Wanted {
+            form: Some("channel".to_owned()),
+            ..wanted
+        };
+        assert_eq!(columns("flip", &wanted), expected[1..]);
     }
 }

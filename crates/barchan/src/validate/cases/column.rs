@@ -36,57 +36,91 @@ fn channel_reach(a: f64) -> f64 {
     }
 }
 
-/// A column of the setting's aspect ratio is released and spreads.
+/// What a column came to.
+struct Fallen {
+    /// Run-out over the radius.
+    reach: f64,
+    /// Height near the axis over the radius.
+    kept: f64,
+    profile: Profile,
+    particles: usize,
+}
+
+impl Fallen {
+    /// Releases a column of the setting's aspect ratio, and waits until it lies.
+    fn of(trial: &Trial, seed: u32) -> Result<Self, Trouble> {
+        let setting = &trial.setting;
+        let d = RADIUS / setting.across;
+        let height = setting.ratio * RADIUS;
+        let text = SceneText::new(trial, d)
+            .seed(seed)
+            .sand(setting.angle)
+            .ground(setting.angle.to_radians().tan());
+        let text = if is_round(trial) {
+            let whole = cylinder(RADIUS, 0.0, height);
+            let quarter = block([0.0; 3], [RADIUS, height, RADIUS]);
+            text.quarter().fill(&intersection(&[whole, quarter]))
+        } else {
+            text.slice(THICK * d)
+                .wall([1.0, 0.0, 0.0], [0.0; 3], MIRROR)
+                .fill(&block([0.0; 3], [RADIUS, height, THICK * d]))
+        };
+        let mut lab = Lab::new(trial, &text)?;
+        lab.until(LASTS * ((height / G).sqrt() + (RADIUS / G).sqrt()))?;
+        let profile = if is_round(trial) {
+            Profile::of_quarter(&lab, d)
+        } else {
+            Profile::of_slice(&lab, d, THICK * d)
+        };
+        Ok(Self {
+            // The edge: where less than half of a layer of particles is left.
+            reach: profile.front(0.5 * d) / RADIUS - 1.0,
+            kept: lab.top_near(0.1 * RADIUS, d) / RADIUS,
+            profile,
+            particles: lab.most,
+        })
+    }
+
+    fn curve(&self, trial: &Trial) -> Curve {
+        let (setting, method) = (&trial.setting, trial.method.name);
+        let points = self.profile.points().into_iter();
+        Curve {
+            plot: "height [radii] of collapsed columns over the distance [radii]",
+            name: format!("{} a = {} {method}", setting.form, setting.ratio),
+            points: points.map(|point| point.map(|x| x / RADIUS)).collect(),
+            is_reference: false,
+        }
+    }
+}
+
+fn is_round(trial: &Trial) -> bool {
+    trial.setting.form == "cylinder"
+}
+
+/// Columns are released and spread: the mean of the seeds.
 pub fn column(trial: &Trial) -> Result<Outcome, Trouble> {
-    let setting = &trial.setting;
-    let (a, d) = (setting.ratio, RADIUS / setting.across);
-    let height = a * RADIUS;
-    let is_round = setting.form == "cylinder";
-    let text = SceneText::new(trial, d)
-        .seed(1)
-        .sand(setting.angle)
-        .ground(setting.angle.to_radians().tan());
-    let text = if is_round {
-        let whole = cylinder(RADIUS, 0.0, height);
-        let quarter = block([0.0; 3], [RADIUS, height, RADIUS]);
-        text.quarter().fill(&intersection(&[whole, quarter]))
-    } else {
-        text.slice(THICK * d)
-            .wall([1.0, 0.0, 0.0], [0.0; 3], MIRROR)
-            .fill(&block([0.0; 3], [RADIUS, height, THICK * d]))
-    };
-    let mut lab = Lab::new(trial, &text)?;
-    lab.until(LASTS * ((height / G).sqrt() + (RADIUS / G).sqrt()))?;
-    let profile = if is_round {
-        Profile::of_quarter(&lab, d)
-    } else {
-        Profile::of_slice(&lab, d, THICK * d)
-    };
-    // The edge: where less than half of a layer of particles is left.
-    let reach = profile.front(0.5 * d) / RADIUS - 1.0;
-    let kept = lab.top_near(0.1 * RADIUS, d) / RADIUS;
-    let (reach_reference, height_reference) = if is_round {
+    let a = trial.setting.ratio;
+    let mut outcome = Outcome::default();
+    let (mut reach, mut kept) = (0.0, 0.0);
+    for seed in trial.seed..trial.seed + trial.setting.seeds {
+        let fallen = Fallen::of(trial, seed)?;
+        reach += fallen.reach / f64::from(trial.setting.seeds);
+        kept += fallen.kept / f64::from(trial.setting.seeds);
+        outcome.particles = outcome.particles.max(fallen.particles);
+        if seed == trial.seed {
+            outcome.curves.push(fallen.curve(trial));
+        }
+    }
+    let (reach_reference, height_reference) = if is_round(trial) {
         (cylinder_reach(a), cylinder_height(a))
     } else {
         (channel_reach(a), None)
     };
     let part = Check::Part(0.15);
-    let mut findings = vec![finding(("run-out", "radii"), reach_reference, reach, part)];
-    findings.extend(
+    let found = &mut outcome.findings;
+    found.push(finding(("run-out", "radii"), reach_reference, reach, part));
+    found.extend(
         height_reference.map(|reference| finding(("height", "radii"), reference, kept, part)),
     );
-    Ok(Outcome {
-        particles: lab.most,
-        findings,
-        curves: vec![Curve {
-            plot: "height [radii] of collapsed columns over the distance [radii]",
-            name: format!("{} a = {a} {}", setting.form, trial.method.name),
-            points: profile
-                .points()
-                .iter()
-                .map(|point| point.map(|x| x / RADIUS))
-                .collect(),
-            is_reference: false,
-        }],
-    })
+    Ok(outcome)
 }

@@ -31,7 +31,7 @@ struct Discharge {
 
 impl Discharge {
     /// Lets sand run through an opening of `opening` [m] until two openings of its height are left.
-    fn run(trial: &Trial, opening: f64, d: f64) -> Result<Self, Trouble> {
+    fn run(trial: &Trial, seed: u32, opening: f64, d: f64) -> Result<Self, Trouble> {
         let (bin, height) = (BIN * opening, FILL * opening);
         let far = bin + 0.2;
         let plate = difference(&[
@@ -48,7 +48,7 @@ impl Discharge {
         ]);
         let sink = block([-far, -1.0, -far], [far, -10.0 * d, far]);
         let text = SceneText::new(trial, d)
-            .seed(1)
+            .seed(seed)
             .sand(trial.setting.angle)
             .quarter()
             .body(&plate, ROUGH)
@@ -98,30 +98,37 @@ impl Discharge {
     }
 }
 
-/// Discharge through three openings: constant in time, and as their width to the power of five halves.
+/// Discharge through three openings, constant in time, and as their width to the power of five halves: the mean of the seeds.
 pub fn hourglass(trial: &Trial) -> Result<Outcome, Trouble> {
-    let d = OPENING / trial.setting.across;
+    let (d, seeds) = (OPENING / trial.setting.across, trial.setting.seeds);
     let mut outcome = Outcome::default();
     let mut powers = Vec::new();
     for part in OPENINGS {
         let opening = OPENING * part;
-        let discharge = Discharge::run(trial, opening, d)?;
-        powers.push([(opening - RIM * d).ln(), discharge.rate().max(1e-12).ln()]);
-        outcome.particles = outcome.particles.max(discharge.particles);
+        let (mut rate, mut unevenness) = (0.0, 0.0);
+        for seed in trial.seed..trial.seed + seeds {
+            let discharge = Discharge::run(trial, seed, opening, d)?;
+            rate += discharge.rate() / f64::from(seeds);
+            unevenness += discharge.unevenness() / f64::from(seeds);
+            outcome.particles = outcome.particles.max(discharge.particles);
+            if seed == trial.seed {
+                outcome.curves.push(Curve {
+                    plot: "discharged mass [kg] over time [s]",
+                    name: format!("D = {:.3} m {}", opening, trial.method.name),
+                    points: discharge.points,
+                    is_reference: false,
+                });
+            }
+        }
+        powers.push([(opening - RIM * d).ln(), rate.max(1e-12).ln()]);
         if part == OPENINGS[2] {
             outcome.findings.push(finding(
                 ("unevenness of the flow", ""),
                 0.0,
-                discharge.unevenness(),
+                unevenness,
                 Check::Within(0.05),
             ));
         }
-        outcome.curves.push(Curve {
-            plot: "discharged mass [kg] over time [s]",
-            name: format!("D = {:.3} m {}", opening, trial.method.name),
-            points: discharge.points,
-            is_reference: false,
-        });
     }
     let exponent = line(&powers).map_or(f64::NAN, |(_, slope)| slope);
     outcome.findings.push(finding(
