@@ -1,7 +1,6 @@
 //! Bodies as particles see them: samples on their surfaces (Akinci et al. 2012), only where there is material near.
 
 use super::kernel::Kernel;
-use super::lists::split_axes;
 use barchan_base::Pose;
 use barchan_base::cells::{Cells, Cursor};
 use barchan_base::shape::Shape;
@@ -60,7 +59,6 @@ pub struct Boundary {
     loose: Vec<Placed>,
     cells: Cells,
     placed: Vec<Placed>,
-    axes: [Vec<f32>; 3],
 }
 
 /// A sample in its body's own coordinates.
@@ -129,7 +127,6 @@ impl Boundary {
         self.placed.clear();
         let order = self.cells.order().iter();
         self.placed.extend(order.map(|i| self.loose[*i as usize]));
-        split_axes(&self.placed, |sample| sample.position, &mut self.axes);
     }
 
     /// True where what was placed before stands, and has all that is wanted; what it has beyond that no particle is near to.
@@ -159,11 +156,6 @@ impl Boundary {
     /// This step's samples, in the order of their cells.
     pub fn samples(&self) -> &[Placed] {
         &self.placed
-    }
-
-    /// Their places axis by axis, from [`split_axes`].
-    pub fn axes(&self) -> &[Vec<f32>; 3] {
-        &self.axes
     }
 
     /// The samples around the cell at `at`, as stretches of [`samples`](Self::samples).

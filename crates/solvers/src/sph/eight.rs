@@ -16,8 +16,13 @@ const DRAG: f32 = 0.11;
 /// The largest response of a lattice; Jacobi sweeps are stable while pressure and friction, which counts twice, answer by less than 2.
 const LARGEST: f32 = 2.95;
 const _: () = assert!((PRESSURE + 2.0 * (FRICTION + DRAG)) * LARGEST < 2.0);
-/// The most of its strength that material is dragged with.
-const MOST_DRAG: f32 = 0.04;
+/// The most of its strength that material is dragged with: what shears slowly, and what is added to that the faster it shears.
+/// Friction of real sand grows with the rate of shear, too. What shears slowly must not be dragged by more, or slopes that
+/// stand just at their angle creep on.
+const MOST_DRAG: f32 = 0.05;
+const MORE_DRAG: f32 = 0.04;
+/// The rate of shear at which half of that is added, over the one from which on all shear is dragged.
+const FAST: f32 = 5.0;
 /// Friction of what slides is turned in full up to so much spin over shear. With 2, fine layers 3° below 50° creep three
 /// times as far. (Only what slides is turned, so that likely little is left that turns as a whole.)
 const MOST_SPIN: f32 = 6.0;
@@ -29,7 +34,8 @@ const LANES: usize = 8;
 pub struct Eight {
     /// Places in the chunk; those from `count` on are of no meaning.
     members: [usize; LANES],
-    gradients: [Mat3A; LANES],
+    /// Their entries, column by column.
+    gradients: [[[f32; LANES]; 3]; 3],
     count: usize,
 }
 
@@ -50,7 +56,11 @@ impl Eight {
     /// Adds a particle; true where there is room for no other.
     pub fn push(&mut self, member: usize, gradient: Mat3A) -> bool {
         self.members[self.count] = member;
-        self.gradients[self.count] = gradient;
+        for (own, column) in self.gradients.iter_mut().zip(gradient.to_cols_array_2d()) {
+            for (own, entry) in own.iter_mut().zip(column) {
+                own[self.count] = entry;
+            }
+        }
         self.count += 1;
         self.count == LANES
     }
@@ -68,7 +78,7 @@ impl Eight {
         let last = self.count - 1;
         let members: [usize; LANES] = std::array::from_fn(|lane| self.members[lane.min(last)]);
         let own = members.map(|member| &grains[member]);
-        let slopes = self.slopes();
+        let slopes = self.gradients.map(|column| column.map(f32x8::new));
         let turn = match terms.turn {
             Some(slow) => find_turn(&slopes, of(own, |grain| grain.mu), slow),
             None => std::array::from_fn(|axis| of(own, |grain| grain.turn[axis])),
@@ -83,22 +93,16 @@ impl Eight {
             grain.turn = turn.each_ref().map(|axis| axis[lane]);
             let shown = &mut shown[members[lane]];
             shown.set_pressure(pressure[lane]);
-            tell(shown, grain, drag[lane], &self.gradients[lane]);
+            tell(shown, grain, drag[lane], &self.gradient(lane));
         }
         self.count = 0;
     }
 
-    /// The gradients' entries, column by column.
-    fn slopes(&self) -> [[f32x8; 3]; 3] {
-        std::array::from_fn(|column| {
-            std::array::from_fn(|row| {
-                f32x8::new(
-                    self.gradients
-                        .each_ref()
-                        .map(|gradient| gradient.col(column)[row]),
-                )
-            })
-        })
+    fn gradient(&self, lane: usize) -> Mat3A {
+        let columns = self.gradients.each_ref();
+        Mat3A::from_cols_array_2d(
+            &columns.map(|column| column.each_ref().map(|entries| entries[lane])),
+        )
     }
 }
 
@@ -168,7 +172,7 @@ fn answer(
     let stress = friction(&before, (&rate, gain, turn), (strength, sine));
     let viscosity = response * f32x8::splat(3.0 * DRAG * short);
     let usual = of(own, |grain| grain.usual).fast_min(f32x8::splat(flow));
-    let drag = drag(&rate, &stress, usual, (viscosity, strength));
+    let drag = drag(&rate, &stress, (usual, FAST * flow), (viscosity, strength));
     (pressure, stress, drag)
 }
 
@@ -192,21 +196,24 @@ fn friction(
 }
 
 /// What shears along its friction faster than is `usual` [1/s] is dragged, as by a fluid of this `viscosity` [Pa s] and never by more than
-/// a small part of its `strength` [Pa]. Friction does not depend on how fast material shears, so it damps nothing: waves would run
+/// a small part of its `strength` [Pa], larger where it is `fast` [1/s]. Friction does not depend on how fast material shears, so it damps nothing: waves would run
 /// through fine layers and let them creep.
 #[inline]
 fn drag(
     rate: &Deviators,
     friction: &Deviators,
-    usual: f32x8,
+    (usual, fast): (f32x8, f32),
     (viscosity, strength): (f32x8, f32x8),
 ) -> Deviators {
     let norm = friction.square().sqrt();
     let along = friction.times(f32x8::ONE / norm.fast_max(f32x8::splat(f32::MIN_POSITIVE)));
     let shear = rate.dot(&along) * f32x8::splat(SQRT_2);
     let beyond = (shear - usual).fast_max(f32x8::ZERO);
+    let square = beyond * beyond;
+    let half = f32x8::splat((fast * fast).max(f32::MIN_POSITIVE));
+    let most = f32x8::splat(MOST_DRAG) + f32x8::splat(MORE_DRAG) * square / (square + half);
     // As shear stress, which counts twice in a norm.
-    let stress = (viscosity * beyond * f32x8::HALF).fast_min(strength * f32x8::splat(MOST_DRAG));
+    let stress = (viscosity * beyond * f32x8::HALF).fast_min(strength * most);
     along.times(stress * f32x8::splat(SQRT_2))
 }
 
@@ -369,11 +376,12 @@ mod tests {
         };
         let shear = f32x8::new([-3.0, 0.0, 0.9, 1.1, 1.5, 2.0, 50.0, 1e6]);
         let (rate, usual) = (along(shear * f32x8::HALF), f32x8::ONE);
-        let terms = (f32x8::splat(2.0), f32x8::splat(100.0));
+        let (usual, terms) = ((usual, 49.0), (f32x8::splat(2.0), f32x8::splat(100.0)));
         let found = drag(&rate, &along(f32x8::splat(30.0)), usual, terms);
-        // As by a fluid beyond a shear of 1 /s, and at most that part of 100 Pa.
-        let most = MOST_DRAG * 100.0;
-        let expected = [0.0, 0.0, 0.0, 0.1, 0.5, 1.0, most, most];
+        // As by a fluid beyond a shear of 1 /s, and at most that part of 100 Pa: with half of what can be added, and all.
+        let half = (MOST_DRAG + 0.5 * MORE_DRAG) * 100.0;
+        let most = (MOST_DRAG + MORE_DRAG) * 100.0;
+        let expected = [0.0, 0.0, 0.0, 0.1, 0.5, 1.0, half, most];
         for (found, expected) in found.xy.to_array().into_iter().zip(expected) {
             assert!((found - expected).abs() < 1e-4, "{found} for {expected}");
         }

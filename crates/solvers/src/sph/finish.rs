@@ -2,9 +2,9 @@
 
 use super::boundary::Placed;
 use super::kernel::Kernel;
-use super::lists::{CHUNK, Near};
+use super::lists::{CHUNK, Four, Near};
 use super::operator::{Around, Grain, Role, Site};
-use super::shown::Shown;
+use super::shown::{Shown, axes, dot, lanes};
 use super::sleep::{self, Thresholds};
 use super::work::Work;
 use super::{QUIET, WORLD};
@@ -14,6 +14,7 @@ use barchan_sim::solids::{Solid, Solids};
 use barchan_sim::state::Particles;
 use glam::{Vec3, Vec3A};
 use rayon::prelude::*;
+use wide::f32x4;
 
 /// Part of the density error repaired in a step. With less, slopes sag before they stand.
 const REPAIR: f32 = 0.4;
@@ -91,34 +92,44 @@ struct Repair {
 
 impl Repairs<'_> {
     /// Pairs move apart along the line between them, and their velocities across it shrink as their distance grows: neither
-    /// momentum nor angular momentum changes.
+    /// momentum nor angular momentum changes. Four neighbours at a time.
     fn of_pairs(&self, site: Site<'_>, grain: &Grain) -> Repair {
-        let mut repair = Repair::default();
-        let mine = self.push[site.i];
-        for (j, factor) in site.particles.iter() {
-            let (close, push) = (factor < self.steep, mine + self.push[j]);
+        let (here, own) = (lanes(site.here), lanes(self.v[site.i]));
+        let mine = f32x4::splat(self.push[site.i]);
+        let least = f32x4::splat(f32::MIN_POSITIVE);
+        let (mut apart, mut slower) = ([f32x4::ZERO; 3], [f32x4::ZERO; 3]);
+        for Four { who, factors } in site.particles.fours(site.i) {
+            let push = mine + f32x4::new(who.map(|j| self.push[j]));
+            let close = factors.simd_lt(f32x4::splat(self.steep));
             // Most pairs of a pile at rest have nothing to repair.
-            if push <= 0.0 && !close {
+            if !(push.simd_gt(f32x4::ZERO) | close).any() {
                 continue;
             }
-            let way = site.here - self.around.x[j];
-            let mut growth = -push * factor * grain.lightness;
-            if close {
-                let distance = way.length();
-                if distance < f32::MIN_POSITIVE {
-                    // Two in one place part along x, the later one forwards.
-                    let side = if site.i > j { Vec3A::X } else { Vec3A::NEG_X };
-                    repair.apart += side * (PART * self.close);
-                    continue;
-                }
-                growth += PART * (self.close / distance - 1.0).max(0.0);
+            let way = axes(who.map(|j| here - lanes(self.around.x[j])));
+            let between = axes(who.map(|j| own - lanes(self.v[j])));
+            let squared = dot(way, way);
+            let distance = squared.sqrt().fast_max(least);
+            let missing = f32x4::splat(self.close) / distance - f32x4::ONE;
+            let parting = close & (missing * f32x4::splat(PART)).fast_max(f32x4::ZERO);
+            let mut growth = parting - push * factors * f32x4::splat(grain.lightness);
+            let together = close & distance.simd_le(least);
+            if together.any() {
+                // Two in one place part along x, the later one forwards.
+                let side = f32x4::new(who.map(|j| if site.i > j { 1.0 } else { -1.0 }));
+                apart[0] += together & (side * f32x4::splat(PART * self.close));
+                growth = together.select(f32x4::ZERO, growth);
             }
-            repair.apart += way * growth;
-            let between = self.v[site.i] - self.v[j];
-            let along = way * (between.dot(way) / way.length_squared().max(f32::MIN_POSITIVE));
-            repair.slower -= (between - along) * growth.min(MOST_SLOWER);
+            let along = dot(between, way) / squared.fast_max(least);
+            let slowed = growth.fast_min(f32x4::splat(MOST_SLOWER));
+            for axis in 0..3 {
+                apart[axis] += way[axis] * growth;
+                slower[axis] -= (between[axis] - way[axis] * along) * slowed;
+            }
         }
-        repair
+        Repair {
+            apart: Vec3A::from_array(apart.map(f32x4::reduce_add)),
+            slower: Vec3A::from_array(slower.map(f32x4::reduce_add)),
+        }
     }
 
     /// The displacement [m] that bodies give a particle.

@@ -5,9 +5,9 @@
 //! those of the last step to begin with, so a pile at rest is a fixed point and costs no convergence.
 
 use super::eight::{Eight, Terms};
-use super::lists::CHUNK;
+use super::lists::{CHUNK, Four};
 use super::operator::{Around, Grain, Site};
-use super::shown::{Shown, dot, lanes, vector, weighted};
+use super::shown::{Shown, Two, axes, dot, lanes};
 use super::tensor::Sym3;
 use super::work::Work;
 use glam::{Mat3A, Vec3A};
@@ -149,48 +149,67 @@ struct Neighbours<'a> {
 }
 
 impl Neighbours<'_> {
-    /// What a particle moves too fast by, times the weight of all around it. Four neighbours at a time.
+    /// What a particle moves too fast by, times the weight of all around it. Four neighbours at a time. Nothing but ways to
+    /// them is taken out: what is exchanged across them would take angular momentum along.
     fn excess(&self, site: Site<'_>) -> Vec3A {
+        let mine = &self.shown[site.i];
+        let gradient = mine.matrix().to_cols_array_2d();
+        let gradient = gradient.map(|column| column.map(f32x4::splat));
+        let pressure = f32x4::splat(mine.pressure().abs());
         let (here, own) = (lanes(site.here), lanes(self.v[site.i]));
-        let mut excess = f32x4::ZERO;
-        for (four, factors) in site.particles.fours(site.i) {
-            let ways = four.map(|j| lanes(self.around.x[j]) - here);
-            let changes = four.map(|j| lanes(self.v[j]) - own);
-            let along = self.along(site.i, (&four, factors), (&ways, &changes));
-            excess += weighted(&ways, along);
+        let mut excess = [f32x4::ZERO; 3];
+        for four in site.particles.fours(site.i) {
+            let Four { who, factors } = four;
+            let ways = who.map(|j| lanes(self.around.x[j]) - here);
+            let changes = who.map(|j| lanes(self.v[j]) - own);
+            // What the gradients of both see.
+            let theirs = axes(self.seen_by(four, ways));
+            let way = axes(ways);
+            let [x, y, z] = way;
+            let mine: [f32x4; 3] = std::array::from_fn(|axis| {
+                let [a, b, c] = gradient.map(|column| column[axis]);
+                x.mul_add(a, y.mul_add(b, z.mul_add(c, theirs[axis])))
+            });
+            let parting = dot(way, axes(changes));
+            let unseen = parting - dot(way, mine) * f32x4::HALF;
+            let theirs = f32x4::new(who.map(|j| self.shown[j].pressure()));
+            let loaded = theirs.abs().fast_min(pressure).simd_gt(f32x4::ZERO);
+            let unseen = loaded & (unseen * f32x4::splat(self.strength));
+            let matters = loaded | parting.simd_lt(f32x4::ZERO);
+            let slowed = matters & (self.part(site.i, who) * parting);
+            let squared = dot(way, way).fast_max(f32x4::splat(f32::MIN_POSITIVE));
+            let along = (unseen + slowed) * factors / squared;
+            for (excess, way) in excess.iter_mut().zip(way) {
+                *excess += way * along;
+            }
         }
-        vector(excess)
+        Vec3A::from_array(excess.map(f32x4::reduce_add))
     }
 
-    /// The parts of the ways to four neighbours that are taken out. Nothing but ways is: what is exchanged across them would take
-    /// angular momentum along.
+    /// How much the velocity should change on the ways to four neighbours by their own gradients.
     #[inline]
-    fn along(
-        &self,
-        i: usize,
-        (four, factors): (&[usize; 4], f32x4),
-        (ways, changes): (&[f32x4; 4], &[f32x4; 4]),
-    ) -> f32x4 {
-        let mine = &self.shown[i];
-        let ([x, y, z, _], [u, v, w, _]) = (f32x4::transpose(*ways), f32x4::transpose(*changes));
-        let parting = dot([x, y, z], [u, v, w]);
-        let squared = dot([x, y, z], [x, y, z]).fast_max(f32x4::splat(f32::MIN_POSITIVE));
-        let pressure = f32x4::new(four.map(|j| self.shown[j].pressure()));
-        let least = pressure.abs().fast_min(f32x4::splat(mine.pressure().abs()));
-        let loaded = least.simd_gt(f32x4::ZERO);
-        // What the gradients of both see.
-        let seen = std::array::from_fn(|k| {
-            let way = vector(ways[k]);
-            mine.times_lanes(way) + self.shown[four[k]].times_lanes(way)
+    fn seen_by(&self, four: Four, ways: [f32x4; 4]) -> [f32x4; 4] {
+        let [first, second, third, fourth] = ways;
+        let ways = [Two::new(first, second), Two::new(third, fourth)];
+        let [(near, _), (far, _)] = four.twos();
+        let [first, second] = [(near, ways[0]), (far, ways[1])].map(|(two, way)| {
+            let [x, y, z] = Two::matrices(self.shown, two);
+            let sum = x.times(way.along::<0>());
+            let sum = y.times_plus(way.along::<1>(), sum);
+            z.times_plus(way.along::<2>(), sum).split()
         });
-        let [u, v, w, _] = f32x4::transpose(seen);
-        let unseen = parting - dot([x, y, z], [u, v, w]) * f32x4::HALF;
-        let unseen = loaded & (unseen * f32x4::splat(self.strength));
-        let wet = f32x4::new(four.map(|j| self.shown[j].viscosity()));
-        let wet = wet.fast_min(f32x4::splat(mine.viscosity()));
-        let part = self.viscous.part(wet);
-        let matters = loaded | parting.simd_lt(f32x4::ZERO);
-        (unseen + (matters & (part * parting))) * factors / squared
+        [first[0], first[1], second[0], second[1]]
+    }
+
+    /// The part that viscosity takes out of what a particle and four neighbours move towards each other.
+    #[inline]
+    fn part(&self, i: usize, who: [usize; 4]) -> f32x4 {
+        let mine = self.shown[i].viscosity();
+        if mine <= 0.0 {
+            return f32x4::ZERO;
+        }
+        let theirs = f32x4::new(who.map(|j| self.shown[j].viscosity()));
+        self.viscous.part(theirs.fast_min(f32x4::splat(mine)))
     }
 }
 

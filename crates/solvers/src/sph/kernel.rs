@@ -1,6 +1,6 @@
 //! The cubic spline (Monaghan 1992) with a support of two spacings, and the volume that makes a lattice exactly full.
 
-use wide::f32x4;
+use wide::f32x8;
 
 /// The support over the spacing.
 pub const SUPPORT: f32 = 2.0;
@@ -19,6 +19,8 @@ pub struct Kernel {
     pub reach: f32,
     /// Volume [m³] of one particle: a lattice of them has density one.
     pub volume: f32,
+    /// Relative density of a particle that is alone.
+    pub alone: f32,
     inverse: f32,
     scale: f32,
 }
@@ -31,10 +33,12 @@ impl Kernel {
             support: SUPPORT * spacing,
             reach: REACH * spacing,
             volume: 0.0,
+            alone: 0.0,
             inverse: 1.0 / spacing,
             scale: 1.0 / (std::f32::consts::PI * spacing.powi(3)),
         };
         kernel.volume = 1.0 / kernel.lattice_sum();
+        kernel.alone = kernel.value(0.0) * kernel.volume;
         kernel
     }
 
@@ -49,20 +53,20 @@ impl Kernel {
 
     /// Its value [1/m³] at a squared distance [m²].
     pub fn value(&self, squared: f32) -> f32 {
-        self.lanes(f32x4::splat(squared)).0.to_array()[0]
+        self.lanes(f32x8::splat(squared)).0.to_array()[0]
     }
 
     /// Its slope over the distance [1/m⁵]; times the way from the other particle it is the gradient.
     pub fn slope(&self, squared: f32) -> f32 {
-        self.lanes(f32x4::splat(squared)).1.to_array()[0]
+        self.lanes(f32x8::splat(squared)).1.to_array()[0]
     }
 
-    /// Value and slope at four distances.
+    /// Value and slope at eight distances.
     #[inline]
-    pub fn lanes(&self, squared: f32x4) -> (f32x4, f32x4) {
+    pub fn lanes(&self, squared: f32x8) -> (f32x8, f32x8) {
         let q = squared.sqrt() * self.inverse;
-        let far = (2.0 - q).fast_max(f32x4::ZERO);
-        let near = q.simd_lt(f32x4::ONE);
+        let far = (2.0 - q).fast_max(f32x8::ZERO);
+        let near = q.simd_lt(f32x8::ONE);
         let value = near.select(1.0 + q * q * (0.75 * q - 1.5), 0.25 * far * far * far);
         let slope = near.select(2.25 * q - 3.0, -0.75 * far * far / q);
         let steepness = self.scale * self.inverse * self.inverse;

@@ -22,6 +22,7 @@ mod implicit;
 mod kernel;
 mod lists;
 mod operator;
+mod search;
 mod shown;
 mod sleep;
 mod tensor;

@@ -12,12 +12,12 @@
 
 use super::boundary::{Boundary, Placed};
 use super::lists::{CHUNK, List, Near, Touch};
-use super::shown::{Shown, lanes, vector};
+use super::shown::{SPARE, Shown, Two, vector};
 use super::tensor::Sym3;
 use barchan_sim::coupling::Impulses;
 use glam::{Mat3A, Vec3A};
 use rayon::prelude::*;
-use wide::f32x4;
+use wide::f32x8;
 
 /// A moment matrix is inverted where its trace and its determinant are at least this; three and one are full.
 const LEAST_TRACE: f32 = 0.6;
@@ -225,24 +225,24 @@ fn outer(a: Vec3A, b: Vec3A) -> Mat3A {
     Mat3A::from_cols(a * b.x, a * b.y, a * b.z)
 }
 
-/// Sums over the neighbours of one particle, four of them at a time.
+/// Sums over the neighbours of one particle, eight of them at a time.
 #[derive(Clone, Debug, Default)]
 pub struct Moments {
-    density: f32x4,
-    factor: f32x4,
-    lean: [f32x4; 3],
+    density: f32x8,
+    factor: f32x8,
+    lean: [f32x8; 3],
     /// Σ V (x_j − x_i) g^T, and Σ V² g g^T: xx, yy, zz, yz, xz, xy.
-    moment: [f32x4; 6],
-    squares: [f32x4; 6],
+    moment: [f32x8; 6],
+    squares: [f32x8; 6],
 }
 
 /// Axes of the six numbers of a symmetric tensor.
 const AXES: [(usize, usize); 6] = [(0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)];
 
 impl Moments {
-    /// Adds four neighbours: the ways from them, their parts of the density, and their factors.
+    /// Adds eight neighbours: the ways from them, their parts of the density, and their factors.
     #[inline]
-    pub fn add(&mut self, way: [f32x4; 3], density: f32x4, factor: f32x4) {
+    pub fn add(&mut self, way: [f32x8; 3], density: f32x8, factor: f32x8) {
         self.density += density;
         self.factor += factor;
         let g = way.map(|way| way * factor);
@@ -263,12 +263,12 @@ impl Moments {
     }
 
     fn lean(&self) -> [f32; 3] {
-        self.lean.map(f32x4::reduce_add)
+        self.lean.map(f32x8::reduce_add)
     }
 }
 
-fn tensor(sums: &[f32x4; 6]) -> Sym3 {
-    let [xx, yy, zz, yz, xz, xy] = sums.map(f32x4::reduce_add);
+fn tensor(sums: &[f32x8; 6]) -> Sym3 {
+    let [xx, yy, zz, yz, xz, xy] = sums.map(f32x8::reduce_add);
     Sym3 {
         diagonal: [xx, yy, zz],
         off: [yz, xz, xy],
@@ -315,7 +315,7 @@ impl Around {
     }
 
     /// The `k`th particle of a chunk.
-    #[inline]
+    #[inline(always)]
     pub fn site<'a>(&self, chunk: usize, k: usize, list: &'a List) -> Site<'a> {
         let i = chunk * CHUNK + k;
         Site {
@@ -332,20 +332,24 @@ impl Around {
     #[inline]
     pub fn push(&self, site: Site<'_>, shown: &[Shown], grain: &mut Grain, own: f32) -> Vec3A {
         let mine = &shown[site.i];
-        // Three sums, so that none waits for another.
-        let mut sums = [
-            mine.times_lanes(Vec3A::from(grain.lean)),
-            f32x4::ZERO,
-            f32x4::ZERO,
-        ];
-        let mut load = own * mine.pressure();
-        for (j, factor) in site.particles.iter() {
-            let other = &shown[j];
-            other.add_times((site.here - self.x[j]) * factor, &mut sums);
-            load -= factor * other.pressure();
+        let here = Two::same(site.here);
+        // Sums that do not wait for each other.
+        let (mut sums, mut loads) = ([Two::ZERO; 3], Two::ZERO);
+        for four in site.particles.fours(site.i) {
+            for (two, factor) in four.twos() {
+                let way = here.minus(Two::vectors(&self.x, two));
+                let [x, y, z] = Two::matrices(shown, two);
+                let g = way.times(factor);
+                sums[0] = x.times_plus(g.along::<0>(), sums[0]);
+                sums[1] = y.times_plus(g.along::<1>(), sums[1]);
+                sums[2] = z.times_plus(g.along::<2>(), sums[2]);
+                // The pressures are beside the first column.
+                loads = x.times_plus(factor, loads);
+            }
         }
-        let [x, y, z] = sums;
-        let mut push = vector(x + y + z);
+        let [x, y, z] = sums.map(Two::sum);
+        let mut push = vector(mine.times_lanes(Vec3A::from(grain.lean)) + x + y + z);
+        let load = own * mine.pressure() - loads.sum().to_array()[SPARE];
         grain.load = load / (own + grain.weight);
         if !site.samples.is_empty() {
             let support = self.support(site, mine, grain.mu);
@@ -442,15 +446,18 @@ impl Around {
     #[inline]
     pub fn gradient(&self, site: Site<'_>, grain: &Grain, velocities: &[Vec3A]) -> Mat3A {
         let own = velocities[site.i];
-        let mut sums = [f32x4::ZERO; 3];
-        for (j, factor) in site.particles.iter() {
-            let g = (site.here - self.x[j]) * factor;
-            let change = lanes(velocities[j] - own);
-            sums[0] = change.mul_add(f32x4::splat(g.x), sums[0]);
-            sums[1] = change.mul_add(f32x4::splat(g.y), sums[1]);
-            sums[2] = change.mul_add(f32x4::splat(g.z), sums[2]);
+        let (here, mine) = (Two::same(site.here), Two::same(own));
+        let mut sums = [Two::ZERO; 3];
+        for four in site.particles.fours(site.i) {
+            for (two, factor) in four.twos() {
+                let g = here.minus(Two::vectors(&self.x, two)).times(factor);
+                let change = Two::vectors(velocities, two).minus(mine);
+                sums[0] = change.times_plus(g.along::<0>(), sums[0]);
+                sums[1] = change.times_plus(g.along::<1>(), sums[1]);
+                sums[2] = change.times_plus(g.along::<2>(), sums[2]);
+            }
         }
-        let [x, y, z] = sums.map(vector);
+        let [x, y, z] = sums.map(|sum| vector(sum.sum()));
         let mut sum = Mat3A::from_cols(x, y, z);
         for touch in site.touches {
             let sample = &self.boundary.samples()[touch.sample as usize];
@@ -477,7 +484,7 @@ mod tests {
     use super::*;
     use crate::sph::boundary::Layer;
     use crate::sph::kernel::Kernel;
-    use crate::sph::lists::{Search, split_axes};
+    use crate::sph::search::Search;
     use barchan_base::cells::Cells;
     use barchan_base::random::Random;
     use barchan_sim::body::{Body, Form};
@@ -539,12 +546,9 @@ mod tests {
             .iter()
             .map(|i| points[*i as usize].into())
             .collect();
-        let mut axes = <[Vec<f32>; 3]>::default();
-        split_axes(&x, |x| *x, &mut axes);
         let search = Search {
             cells: &cells,
             x: &x,
-            axes: &axes,
             boundary: &boundary,
             kernel,
         };

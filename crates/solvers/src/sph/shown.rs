@@ -1,7 +1,7 @@
 //! What the neighbours see of a particle in a sweep: a matrix, and two numbers in its spare lanes.
 
 use glam::{Mat3A, Vec3A};
-use wide::f32x4;
+use wide::{f32x4, f32x8};
 
 /// A particle as its neighbours see it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -9,8 +9,8 @@ pub struct Shown {
     columns: [f32x4; 3],
 }
 
-/// Where a column keeps its number beside the matrix.
-const SPARE: usize = 3;
+/// Where a column keeps its number beside the matrix: the first the pressure, the second the viscosity.
+pub const SPARE: usize = 3;
 
 impl Shown {
     /// With a pressure [Pa] and an artificial viscosity, and no matrix yet.
@@ -69,15 +69,90 @@ impl Shown {
         let sum = y.mul_add(f32x4::splat(by.y), x * f32x4::splat(by.x));
         z.mul_add(f32x4::splat(by.z), sum)
     }
+}
 
-    /// Adds the matrix times a vector to three sums, column by column.
+/// Four numbers each of two particles, side by side.
+#[derive(Clone, Copy, Debug)]
+pub struct Two(f32x8);
+
+impl Two {
+    /// Nothing.
+    pub const ZERO: Self = Self(f32x8::ZERO);
+
+    /// One beside the other.
     #[inline]
-    pub fn add_times(&self, by: Vec3A, sums: &mut [f32x4; 3]) {
-        for (axis, sum) in sums.iter_mut().enumerate() {
-            *sum = self.columns[axis].mul_add(f32x4::splat(by[axis]), *sum);
-        }
+    pub fn new(first: f32x4, second: f32x4) -> Self {
+        // Number by number: a cast of the pair goes through memory where a compiler optimizes less.
+        let ([a, b, c, d], [e, f, g, h]) = (first.to_array(), second.to_array());
+        Self(f32x8::new([a, b, c, d, e, f, g, h]))
+    }
+
+    /// The same of both.
+    #[inline]
+    pub fn same(vector: Vec3A) -> Self {
+        Self::new(lanes(vector), lanes(vector))
+    }
+
+    /// A number for each.
+    #[inline]
+    pub fn splat([a, b]: [f32; 2]) -> Self {
+        Self(f32x8::new([a, a, a, a, b, b, b, b]))
+    }
+
+    /// The vectors of two.
+    #[inline]
+    pub fn vectors(all: &[Vec3A], [first, second]: [usize; 2]) -> Self {
+        Self::new(lanes(all[first]), lanes(all[second]))
+    }
+
+    /// Column by column, the matrices of two, and the numbers beside them.
+    #[inline]
+    pub fn matrices(all: &[Shown], [first, second]: [usize; 2]) -> [Self; 3] {
+        let (first, second) = (&all[first].columns, &all[second].columns);
+        std::array::from_fn(|column| Self::new(first[column], second[column]))
+    }
+
+    /// This less another.
+    #[inline]
+    pub fn minus(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+
+    /// This times another, number by number.
+    #[inline]
+    pub fn times(self, other: Self) -> Self {
+        Self(self.0 * other.0)
+    }
+
+    /// This times another, and a third.
+    #[inline]
+    pub fn times_plus(self, other: Self, more: Self) -> Self {
+        Self(self.0.mul_add(other.0, more.0))
+    }
+
+    /// Each one's number along one axis, everywhere.
+    #[inline]
+    pub fn along<const AXIS: usize>(self) -> Self {
+        let all = self.0.to_array();
+        Self::splat([all[AXIS], all[LANES + AXIS]])
+    }
+
+    /// Each one's numbers.
+    #[inline]
+    pub fn split(self) -> [f32x4; 2] {
+        bytemuck::cast(self.0)
+    }
+
+    /// The numbers of both together.
+    #[inline]
+    pub fn sum(self) -> f32x4 {
+        let [first, second] = self.split();
+        first + second
     }
 }
+
+/// Numbers of one particle.
+const LANES: usize = 4;
 
 /// The products of four vectors with four others, given axis by axis.
 #[inline]
@@ -85,12 +160,11 @@ pub fn dot(a: [f32x4; 3], b: [f32x4; 3]) -> f32x4 {
     a[2].mul_add(b[2], a[1].mul_add(b[1], a[0] * b[0]))
 }
 
-/// The sum of four vectors, each times its part.
+/// Four vectors, axis by axis.
 #[inline]
-pub fn weighted(vectors: &[f32x4; 4], parts: f32x4) -> f32x4 {
-    let [a, b, c, d] = parts.to_array().map(f32x4::splat);
-    let pair = vectors[1].mul_add(b, vectors[0] * a);
-    pair + vectors[3].mul_add(d, vectors[2] * c)
+pub fn axes(vectors: [f32x4; 4]) -> [f32x4; 3] {
+    let [x, y, z, _] = f32x4::transpose(vectors);
+    [x, y, z]
 }
 
 /// The first three lanes.
@@ -122,5 +196,32 @@ mod tests {
         assert_eq!(shown.times(vector), matrix * vector);
         let numbers = [shown.pressure(), shown.viscosity()];
         assert_eq!(numbers.map(f32::to_bits), [11.0f32, 0.5].map(f32::to_bits));
+    }
+
+    #[test]
+    fn two_side_by_side_are_what_each_is_alone() {
+        let matrices = [
+            Mat3A::from_cols(vec3a(1., 2., 3.), vec3a(4., 5., 6.), vec3a(7., 8., 9.)),
+            Mat3A::from_cols(vec3a(-2., 0., 1.), vec3a(3., -1., 2.), vec3a(0., 5., -4.)),
+        ];
+        let vectors = [vec3a(0.5, -1.0, 2.0), vec3a(3.0, 0.25, -2.0)];
+        let shown = matrices.map(|matrix| {
+            let mut shown = Shown::new(2.0, 0.0);
+            shown.set_matrix(&matrix);
+            shown
+        });
+        let [x, y, z] = Two::matrices(&shown, [0, 1]);
+        let by = Two::vectors(&vectors, [0, 1]);
+        let product = x.times(by.along::<0>());
+        let product = y.times_plus(by.along::<1>(), product);
+        let product = z.times_plus(by.along::<2>(), product);
+        let expected = [0, 1].map(|k| matrices[k] * vectors[k]);
+        assert_eq!(product.split().map(vector), expected);
+        assert_eq!(vector(product.sum()), expected[0] + expected[1]);
+        let moved = by
+            .minus(Two::same(vectors[0]))
+            .times(Two::splat([2.0, 3.0]));
+        let expected = [Vec3A::ZERO, (vectors[1] - vectors[0]) * 3.0];
+        assert_eq!(moved.split().map(vector), expected);
     }
 }

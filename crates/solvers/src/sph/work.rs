@@ -1,8 +1,9 @@
 //! The particles of one step, gathered in the order of their cells, and handed back.
 
 use super::kernel::Kernel;
-use super::lists::{CHUNK, Search, split_axes};
+use super::lists::CHUNK;
 use super::operator::{Around, Grain, Role};
+use super::search::Search;
 use super::shown::Shown;
 use super::tensor::Sym3;
 use super::{PRESSURE, QUIET, SHEAR, SHEAR_RATE, STRESS, USUAL};
@@ -21,8 +22,6 @@ pub struct Work {
     pub cells: Cells,
     /// Places, neighbours and bodies.
     pub around: Around,
-    /// The places, axis by axis.
-    pub axes: [Vec<f32>; 3],
     /// Velocities as they are solved for.
     pub v: Vec<Vec3A>,
     /// Velocities before pressure and friction.
@@ -175,11 +174,9 @@ impl Work {
         let Around {
             x, lists, boundary, ..
         } = &mut self.around;
-        split_axes(x, |x| *x, &mut self.axes);
         let search = Search {
             cells: &self.cells,
             x,
-            axes: &self.axes,
             boundary,
             kernel,
         };
