@@ -33,6 +33,9 @@ pub struct ValidateArgs {
     /// Particles along the case's reference length in place of its own
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = fineness)]
     across: Vec<f64>,
+    /// Distance between particles (and a grid's cells) as a part of what it would be: 0.5 is twice as fine
+    #[arg(long, value_name = "PART", value_parser = finer)]
+    spacing: Option<f64>,
     /// Lengths of steps, as parts of what the method would take
     #[arg(long = "step", value_name = "PART,…", value_delimiter = ',', value_parser = part)]
     steps: Vec<f64>,
@@ -71,6 +74,7 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
         angles: args.angles.clone(),
         ratios: args.ratios.clone(),
         across: args.across.clone(),
+        spacing: args.spacing,
         steps: args.steps.clone(),
         rate: args.rate,
         seeds: args.seeds,
@@ -135,6 +139,10 @@ fn number(text: &str) -> Result<f64, String> {
 
 fn fineness(text: &str) -> Result<f64, String> {
     between(text, 4.0, 400.0)
+}
+
+fn finer(text: &str) -> Result<f64, String> {
+    between(text, 0.1, 1.0)
 }
 
 fn part(text: &str) -> Result<f64, String> {

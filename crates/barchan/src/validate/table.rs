@@ -55,6 +55,8 @@ pub struct Wanted {
     pub ratios: Vec<f64>,
     /// Particles along the reference length.
     pub across: Vec<f64>,
+    /// Distance between particles over what it would be.
+    pub spacing: Option<f64>,
     /// Lengths of steps.
     pub steps: Vec<f64>,
     /// Rate of pouring over the usual one.
@@ -78,7 +80,7 @@ impl Sweep {
                     all.extend(angles.iter().map(|angle| Setting {
                         angle: *angle,
                         ratio: *ratio,
-                        across: *across,
+                        across: *across / wanted.spacing.unwrap_or(1.0),
                         step: *step,
                         rate: wanted.rate.unwrap_or(self.base.rate),
                         seeds: wanted.seeds.unwrap_or(self.base.seeds),
@@ -713,5 +715,10 @@ mod tests {
             ..wanted
         };
         assert_eq!(columns("flip", &wanted), expected[1..]);
+        let wanted = Wanted {
+            spacing: Some(0.5),
+            ..wanted
+        };
+        assert_eq!(columns("flip", &wanted), [("channel", 0.7, 32.0)]);
     }
 }
