@@ -207,6 +207,22 @@ fn the_sand_of_zhu_and_bridson_has_the_same_bytes_on_any_threads_and_resumes() {
     assert!(alone == go("parts", "..6", "2"), "resumed");
 }
 
+/// Stops a run by a signal: it ends as interrupted, and tells how to go on.
+#[cfg(unix)]
+fn stop(child: std::process::Child, signal: &str) {
+    let sent = std::process::Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    let output = child.wait_with_output().unwrap();
+    let talk = common::told(&output);
+    assert!(
+        talk.starts_with("exit code 1") && talk.contains("Give the same command again to go on"),
+        "{talk}"
+    );
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupt_saves_the_state_between_frames_and_the_same_command_goes_on() {
@@ -234,17 +250,7 @@ fn an_interrupt_saves_the_state_between_frames_and_the_same_command_goes_on() {
         .spawn()
         .unwrap();
     std::thread::sleep(Duration::from_millis(900));
-    let sent = std::process::Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
-    let output = child.wait_with_output().unwrap();
-    let talk = common::told(&output);
-    assert!(
-        talk.starts_with("exit code 1") && talk.contains("Give the same command again to go on"),
-        "{talk}"
-    );
+    stop(child, "-INT");
     let again = run(folder.path(), &[&args[..], &["-o", "cut"]].concat());
     assert!(again.status.success(), "{}", common::told(&again));
     assert!(
@@ -283,17 +289,7 @@ fn an_interrupt_while_grains_are_made_is_heeded_at_once_and_the_same_command_goe
         assert!(child.try_wait().unwrap().is_none(), "it ended early");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let sent = std::process::Command::new("kill")
-        .args(["-TERM", &child.id().to_string()])
-        .status()
-        .unwrap();
-    assert!(sent.success());
-    let output = child.wait_with_output().unwrap();
-    let talk = common::told(&output);
-    assert!(
-        talk.starts_with("exit code 1") && talk.contains("Give the same command again to go on"),
-        "{talk}"
-    );
+    stop(child, "-TERM");
     assert!(grains("cut").len() < expected.len());
     let again = run(folder.path(), &[&args[..], &["cut"]].concat());
     assert!(again.status.success(), "{}", common::told(&again));
