@@ -122,6 +122,29 @@ fn numbers_of_a_case_can_be_asked_for() {
 }
 
 #[test]
+fn keys_of_a_cases_scenes_can_be_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = [
+        "validate", "--case", "slide", "--method", "flip", "--json", "--angle", "34", "--ratio",
+        "10", "--across", "16",
+    ];
+    let with = |more: &[&str]| run(folder.path(), &[&args[..], more].concat());
+    let acceleration = |more: &[&str]| {
+        let figures = lines(&with(more).stdout);
+        (figures[0]["obtained"].as_f64().unwrap(), figures[0].clone())
+    };
+    let (usual, _) = acceleration(&[]);
+    let change = "materials.m.friction_angle=20";
+    let (changed, figure) = acceleration(&["--set", change]);
+    assert!(changed > usual + 1.0, "{changed} {usual}");
+    assert_eq!(figure["set"], serde_json::json!([change]));
+
+    let wrong = with(&["--set", "solver.lwa=inertial"]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(told(&wrong).contains("solver.lwa"), "{}", told(&wrong));
+}
+
+#[test]
 fn side_by_side_trials_find_the_same_in_the_same_order() {
     let folder = tempfile::tempdir().unwrap();
     let args = ["validate", "--case", "wet", "--case", "flight", "--json"];

@@ -10,6 +10,7 @@ use barchan_out::plot::digits;
 use barchan_sim::atomic;
 use barchan_sim::grain::NAMED;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Arguments of `validate`.
@@ -51,6 +52,9 @@ pub struct ValidateArgs {
     /// Only this form, where a case has several: slab or cone, cylinder or channel, …
     #[arg(long, value_name = "NAME")]
     form: Option<String>,
+    /// Change a key of the cases' scenes, as in --set solver.law=inertial or --set materials.m.grain_size="1 mm"
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
     /// Print JSON lines
     #[arg(long)]
     json: bool,
@@ -91,6 +95,7 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
     }
     let began = Instant::now();
     let mut plans = Vec::new();
+    let set: Arc<[String]> = args.set.clone().into();
     for case in cases {
         for method in methods.iter().filter(|method| case.applies_to(method)) {
             let settings = case.settings(method, size, &wanted).into_iter();
@@ -98,6 +103,7 @@ pub fn validate(args: &ValidateArgs) -> Result<(), Failure> {
                 case,
                 setting,
                 method,
+                set: set.clone(),
             }));
         }
     }

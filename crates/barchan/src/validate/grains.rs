@@ -86,6 +86,7 @@ impl Way {
                 of_shape(shape)
             ),
             seed,
+            set: [].into(),
         };
         let outcome = (self.case)(&trial)?;
         let found = outcome.findings.first().map(|finding| finding.obtained);

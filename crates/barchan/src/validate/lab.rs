@@ -57,7 +57,8 @@ impl Lab {
             let all: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
             format!("its scene is wrong: {}", all.join("; "))
         };
-        let scene = scene::parse(&text.text(), Path::new("case.toml"), &[]).map_err(problem)?;
+        let scene =
+            scene::parse(&text.text(), Path::new("case.toml"), &trial.set).map_err(problem)?;
         let solver: Box<dyn Solver> = Box::new(Paced {
             inner: barchan_solvers::solver(&scene),
             step: trial.setting.step,

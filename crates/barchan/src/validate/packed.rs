@@ -144,6 +144,7 @@ mod tests {
             method: method("dem").expect("a method"),
             grain: of_shape(shape),
             seed: 1,
+            set: [].into(),
         };
         let text = SceneText::new(&trial, 0.01)
             .seed(1)

@@ -2,9 +2,11 @@
 
 use super::grains::of_shape;
 use super::method::Method;
+use super::side_by_side::Plan;
 use super::table::Case;
 use super::trial::{Finding, Outcome, Setting, Trial, Trouble};
 use serde_json::json;
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A trial that was made.
@@ -15,6 +17,8 @@ pub struct Record {
     pub setting: Setting,
     /// By which method.
     pub method: &'static Method,
+    /// Changes to its scenes.
+    pub set: Arc<[String]>,
     /// What it found.
     pub outcome: Outcome,
     /// How long it took [s].
@@ -25,15 +29,16 @@ pub struct Record {
 
 impl Record {
     /// Makes a trial. One that breaks down finds nothing, which is wrong.
-    pub fn make(case: &'static Case, setting: Setting, method: &'static Method) -> Self {
+    pub fn make(plan: &Plan) -> Self {
         let began = Instant::now();
         let trial = Trial {
-            setting,
-            method,
-            grain: setting.shape.map(of_shape).unwrap_or_default(),
+            setting: plan.setting,
+            method: plan.method,
+            grain: plan.setting.shape.map(of_shape).unwrap_or_default(),
             seed: 1,
+            set: plan.set.clone(),
         };
-        let (outcome, trouble) = match (case.measure)(&trial) {
+        let (outcome, trouble) = match (plan.case.measure)(&trial) {
             Ok(outcome) => (outcome, None),
             Err(trouble) => {
                 let broken = Outcome {
@@ -44,9 +49,10 @@ impl Record {
             }
         };
         Self {
-            case,
-            setting,
-            method,
+            case: plan.case,
+            setting: plan.setting,
+            method: plan.method,
+            set: plan.set.clone(),
             outcome,
             seconds: began.elapsed().as_secs_f64(),
             trouble,
@@ -66,6 +72,7 @@ impl Record {
             "case": self.case.name, "form": setting.form, "figure": finding.figure, "unit": finding.unit,
             "method": self.method.name, "angle": setting.angle, "ratio": setting.ratio, "across": setting.across,
             "step": setting.step, "rate": setting.rate, "seeds": setting.seeds, "shape": setting.shape,
+            "set": *self.set,
             "particles": self.outcome.particles, "reference": finding.reference, "obtained": finding.obtained,
             "error": finding.error(), "tolerance": finding.tolerance(), "check": finding.check.word(),
             "pass": finding.passes(), "seconds": self.seconds,
@@ -88,6 +95,9 @@ impl Record {
             if (value - 1.0).abs() > 1e-9 {
                 text += &format!(", {name} × {value}");
             }
+        }
+        for change in self.set.iter() {
+            text += &format!(", {change}");
         }
         text
     }

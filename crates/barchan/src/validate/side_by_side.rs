@@ -5,6 +5,7 @@ use super::record::Record;
 use super::table::Case;
 use super::trial::Setting;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -17,6 +18,8 @@ pub struct Plan {
     pub setting: Setting,
     /// By which method.
     pub method: &'static Method,
+    /// Changes to its scenes, each written `path.to.key=value`.
+    pub set: Arc<[String]>,
 }
 
 /// Makes the trials on `threads` threads together and gives their records to `tell` in the order of the plans. No figure depends on
@@ -35,7 +38,7 @@ pub fn make_all(plans: &[Plan], threads: usize, mut tell: impl FnMut(&Record)) -
                 let own = rayon::ThreadPoolBuilder::new().num_threads(share.max(1));
                 let own = own.build().ok();
                 while let Some((index, plan)) = take(plans, next) {
-                    let make = || Record::make(plan.case, plan.setting, plan.method);
+                    let make = || Record::make(plan);
                     // Without threads of its own it shares those of all.
                     let record = own.as_ref().map_or_else(make, |own| own.install(make));
                     if send.send((index, record)).is_err() {

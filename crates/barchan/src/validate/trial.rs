@@ -1,6 +1,7 @@
 //! A trial: one case with one setting by one method, and what was found in it.
 
 use super::method::Method;
+use std::sync::Arc;
 
 /// What is turned when a case is swept.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +36,8 @@ pub struct Trial {
     pub grain: String,
     /// Seed of everything random, the first where there are several.
     pub seed: u32,
+    /// Changes to its scenes, each written `path.to.key=value`.
+    pub set: Arc<[String]>,
 }
 
 /// When a figure is right.
