@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 fn book() -> PathBuf {
-    root().join("docs/book/src")
+    root().join("docs")
 }
 
 /// Every Markdown file directly in `folder`, with its text.
@@ -30,10 +30,9 @@ fn pages(folder: &Path) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// All pages that people read: the book, the documents beside it, and the front page.
+/// All pages that people read: the book and the front page.
 fn everything() -> Vec<(PathBuf, String)> {
     let mut all = pages(&book());
-    all.extend(pages(&root().join("docs")));
     let readme = root().join("README.md");
     let text = std::fs::read_to_string(&readme).unwrap();
     all.push((readme, text));
@@ -75,7 +74,7 @@ fn pages_that_the_program_writes_are_those_it_writes() {
         let kept = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(
             kept.trim_end() == made.trim_end(),
-            "docs/book/src/{name} is out of date: barchan {command} > docs/book/src/{name}"
+            "docs/{name} is out of date: barchan {command} > docs/{name}"
         );
     }
 }
