@@ -4,9 +4,15 @@
 
 mod common;
 
+use barchan::out::cache::{CacheRecorder, Record, RunFolder};
+use barchan::sim::run::{Outcome, Run};
+use barchan::sim::scene;
+use barchan::sim::start::start;
 use common::{barchan, folder_with_scene, frames, root, run};
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 fn first_scene() -> String {
@@ -205,6 +211,41 @@ fn the_sand_of_zhu_and_bridson_has_the_same_bytes_on_any_threads_and_resumes() {
     assert!(alone == go("two", "..6", "2") && alone == go("three", "..6", "3"));
     go("parts", "..2", "3");
     assert!(alone == go("parts", "..6", "2"), "resumed");
+}
+
+#[test]
+fn a_stop_at_the_end_of_a_frame_saves_the_state_too() {
+    let folder = folder_with_scene();
+    let path = folder.path().join("drop.toml");
+    // Frames of one step, and checkpoints far apart.
+    let sets = ["fps=10000", "output.checkpoint_every=100"].map(str::to_owned);
+    let scene = scene::load(&path, &sets).unwrap();
+    let mut solver = barchan::solvers::solver(&scene);
+    let record = Record {
+        scene: &scene,
+        threads: 1,
+        status: "running",
+        frames_done: 0,
+        particles: 0,
+        wall_seconds: 0.0,
+        tally: serde_json::json!({}),
+    };
+    let run = Arc::new(RunFolder::prepare(&folder.path().join("run"), &record, false).unwrap());
+    let mut recorder = CacheRecorder::new(run.clone(), &scene, &[], |_| {}, |_, _| {});
+    let mut state = start(&scene.model, scene.fps, solver.columns()).unwrap();
+    recorder.start(&state, &()).unwrap();
+    let mut stopped = Run {
+        model: &scene.model,
+        solver: &mut *solver,
+        coupling: &mut (),
+        max_step: scene.max_step,
+        stop: &AtomicBool::new(true),
+    };
+    let outcome = stopped.until(4, &mut state, &mut recorder).unwrap();
+    recorder.finish().unwrap();
+    assert_eq!((outcome, state.clock.frame), (Outcome::Interrupted, 1));
+    let saved = run.resume(&scene, (solver.columns(), solver.memory()));
+    assert_eq!(saved.unwrap().unwrap().0.clock, state.clock);
 }
 
 /// Stops a run by a signal: it ends as interrupted, and tells how to go on.

@@ -395,3 +395,39 @@ fn the_surface_bench_ends_with_the_default_style() {
         assert!(headline[key].as_f64().unwrap() > 0.0, "{key}");
     }
 }
+
+/// A file is whole or not there.
+#[cfg(unix)]
+#[test]
+fn a_new_scene_that_finds_no_room_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let told = common::told_on_a_full_disk(folder.path(), 1, "new beach_footprints");
+    assert!(told.contains("cannot write"), "{told}");
+    assert!(common::files(folder.path()).is_empty());
+}
+
+#[test]
+fn help_lists_words_and_one_thread_is_one() {
+    let folder = folder_with_scene();
+    let shown = |args: &[&str]| {
+        let output = run(folder.path(), args);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert!(shown(&["render", "--help"]).contains("possible values: auto, grains, mesh"));
+    assert!(shown(&["export", "--help"]).contains("possible values: abc"));
+    let check = shown(&["check", "drop.toml", "--threads", "1"]);
+    assert!(check.contains("on 1 thread,"), "{check}");
+}
+
+/// A cut file of results was called done.
+#[cfg(target_os = "linux")]
+#[test]
+fn results_that_cannot_be_written_are_a_failure() {
+    let full = std::fs::File::options().write(true).open("/dev/full");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_barchan"));
+    let told = command.arg("schema").stdout(full.unwrap()).output();
+    let told = told.unwrap();
+    assert_eq!(told.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&told.stderr);
+    assert!(said.contains("could not be written"), "{said}");
+}

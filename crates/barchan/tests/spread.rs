@@ -6,7 +6,7 @@ mod common;
 use barchan::out::cache::read_frame;
 use barchan::sim::scene;
 use barchan::sim::solids::Solids;
-use common::{frames, root, run, told};
+use common::{files, frames, root, run, told};
 use std::path::Path;
 use std::process::Output;
 
@@ -110,6 +110,20 @@ fn what_cannot_be_spread_has_a_clear_answer() {
     clusters(folder);
     let down = "v 0 0 0\nv 1 0 0\nv 0 0 1\nf 1 2 3\n";
     std::fs::write(folder.join("down.obj"), down).unwrap();
+    let scene = root().join("scenes/munns2015/clusters_low.toml");
+    for (name, seed) in [("same", "seed=0"), ("other", "seed=7")] {
+        let more = ["-q", "--frames", "..1", "-o", name, "--set", seed];
+        let made = [&["run", scene.to_str().unwrap()][..], &more].concat();
+        assert!(run(folder, &made).status.success());
+        let before = files(&folder.join(name));
+        let output = spread(folder, &["-o", name]);
+        assert!(
+            told(&output).contains("of another run"),
+            "{}",
+            told(&output)
+        );
+        assert!(files(&folder.join(name)) == before, "something was written");
+    }
     for (args, code, words) in [
         (&["--max-per-face", "0"][..], 2, "must be positive"),
         (&["--max-per-face", "0.2"], 1, "points on a face"),
@@ -118,6 +132,7 @@ fn what_cannot_be_spread_has_a_clear_answer() {
         (&["--cell", "1 um"], 1, "choose a larger cell"),
         (&["--passes", "0"], 2, "passes"),
         (&["-o", "out/clusters_low"], 2, "would replace"),
+        (&["-o", "./out/../out/clusters_low"], 2, "would replace"),
     ] {
         let output = spread(folder, args);
         let text = told(&output);

@@ -1,5 +1,5 @@
-//! Real meshes against the brute-force winding number. Point BARCHAN_TEST_MESHES at a folder of mesh files to try them;
-//! without it there is nothing to do here, and the synthetic meshes of the unit tests stand for them.
+//! Real meshes against the brute-force winding number: BARCHAN_TEST_MESHES=FOLDER cargo test --test meshes -- --ignored.
+//! The synthetic meshes of the unit tests stand for them else.
 #![allow(clippy::unwrap_used)]
 
 use barchan_base::mesh::{load_mesh, winding_number};
@@ -9,15 +9,15 @@ use rayon::prelude::*;
 use std::sync::Arc;
 
 #[test]
+#[ignore = "needs BARCHAN_TEST_MESHES, a folder of mesh files"]
 fn inside_and_outside_agree_with_the_sum_over_all_triangles() {
-    let Some(folder) = std::env::var_os("BARCHAN_TEST_MESHES") else {
-        println!("skipped: BARCHAN_TEST_MESHES is not set");
-        return;
-    };
+    let folder = std::env::var_os("BARCHAN_TEST_MESHES").expect("BARCHAN_TEST_MESHES is set");
+    let mut tried = 0;
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let Ok(mesh) = load_mesh(&entry.path()) else {
             continue;
         };
+        tried += 1;
         let bounds = mesh
             .bounds()
             .grown(0.05 * mesh.bounds().size().max_element());
@@ -45,4 +45,5 @@ fn inside_and_outside_agree_with_the_sum_over_all_triangles() {
         assert!(exact as f64 >= 0.999 * points as f64);
         assert!(sampled as f64 >= 0.999 * points as f64);
     }
+    assert!(tried > 0, "there is no mesh in the folder");
 }

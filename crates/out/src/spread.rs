@@ -1,6 +1,7 @@
 //! Grains spread on a surface: the frames of a run with crowded grains moved apart. `docs/spread.md` explains.
 
 use crate::cache::{Frame, FrameError, RunFolder, read_frame, write_frame};
+use crate::detail::Walls;
 use crate::surface::{Points, Settings as SurfaceSettings, SurfaceError, build};
 use barchan_base::mesh::Mesh;
 use barchan_base::spread::{
@@ -10,7 +11,7 @@ use barchan_sim::atomic;
 use barchan_sim::body::SequenceError;
 use barchan_sim::model::Model;
 use barchan_sim::scene::{Compression, SpreadDoc, SpreadRule};
-use barchan_sim::solids::{Solid, Solids};
+use barchan_sim::solids::Solid;
 use glam::{Vec2, Vec3};
 use rayon::prelude::*;
 use std::io;
@@ -28,7 +29,7 @@ const LIFTS: u32 = 6;
 /// What grains are spread on.
 #[derive(Clone, Debug)]
 pub enum On<'a> {
-    /// The solids of a model, where they are at the frame's time.
+    /// The solids of a model, where the frame has them.
     Bodies(&'a Model),
     /// The surface around all particles.
     Material,
@@ -109,11 +110,12 @@ pub fn frame(
     if size.is_nan() || size > MOST_CELLS {
         return Err(StageError::TooFine(number, size, scale.cell));
     }
-    let mut solids = Solids::default();
+    let mut walls = Walls::default();
     if let On::Bodies(model) = on {
-        solids.place(model, frame.meta.time, frame.meta.time)?;
+        walls.place_at(model, &frame.meta)?;
     }
-    let faces = faces(&frame, (on, solids.all()), doc, &scale)?;
+    let solids = walls.solids.all();
+    let faces = faces(&frame, (on, solids), doc, &scale)?;
     let settings = spread::Settings {
         bound: match &doc.max_per_face {
             Some(count) => Bound::PerFace(count.si as f32),
@@ -131,11 +133,10 @@ pub fn frame(
     let report = spread::spread(&faces, &mut frame.particles.position, &settings)
         .map_err(|error| StageError::Spread(number, error))?;
     if let On::Bodies(_) = on {
-        let all = solids.all();
         let moved = before.par_iter().zip(&mut frame.particles.position);
         moved
             .filter(|(from, to)| from.is_finite() && from != to)
-            .for_each(|(from, to)| lift(all, *from, to));
+            .for_each(|(from, to)| lift(solids, *from, to));
     }
     write(&frame, &to.join(format!("frames/{number:06}.arrow")))?;
     Ok(Made {
@@ -278,4 +279,54 @@ fn crowded(faces: &Faces, points: &[Vec3], scale: &Scale) -> Vec<bool> {
     (0..faces.len())
         .map(|face| counts[face] as f32 > most(face))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::FrameMeta;
+    use barchan_sim::scene;
+    use barchan_sim::solids::BodyPlace;
+    use barchan_sim::state::Particles;
+
+    const SCENE: &str = "schema = 1\nframes = 1\n[solver]\nmethod = \"ballistic\"\nresolution = 0.1\n[materials.sand]\npreset = \"dry-sand\"\n\
+                         [[fill]]\nmaterial = \"sand\"\nshape = { box = { size = [1, 1, 1], at = [5, 0, 0] } }\n\
+                         [[body]]\nname = \"table\"\nmotion = \"dynamic\"\ndensity = 1000\n\
+                         shape = { box = { size = [1, 0.2, 1], at = [0, 5, 0] } }\n";
+
+    #[test]
+    fn grains_are_spread_on_a_dynamic_body_where_the_frame_has_it() {
+        let place = tempfile::tempdir().expect("a folder");
+        let frames = place.path().join("frames");
+        std::fs::create_dir(&frames).expect("room");
+        let scene = scene::parse(SCENE, "s.toml".as_ref(), &[]).expect("a scene");
+        let mut meta = FrameMeta::of(&scene, 0);
+        meta.bodies = vec![BodyPlace {
+            name: "table".into(),
+            motion: "dynamic".into(),
+            position: [0.0, -4.0, 0.0],
+            rotation: [0.0, 0.0, 0.0, 1.0],
+            center: [0.0, 1.0, 0.0],
+            velocity: [0.0; 3],
+            spin: [0.0; 3],
+        }];
+        // All in one heap on the table, which has come down to a height of one.
+        let mut particles = Particles::default();
+        particles.resize(200);
+        for i in 0..200u16 {
+            let part = f32::from(i) / 200.0;
+            particles.position[usize::from(i)] = Vec3::new(0.01 * part, 1.11, 0.01 - 0.01 * part);
+        }
+        particles.radius.fill(0.01);
+        let file = std::fs::File::create(frames.join("000000.arrow")).expect("room");
+        write_frame(file, &meta, &particles, Compression::None).expect("room");
+        let run = RunFolder::open(place.path()).expect("a run");
+        let doc: SpreadDoc = scene::recorded("", "spread", &[]).expect("settings");
+        let to = place.path().join("to");
+        let made = frame(&run, 0, &On::Bodies(&scene.model), &doc, &to).expect("a table");
+        assert!(made.faces > 0);
+        let spread = read_frame(&to.join("frames/000000.arrow")).expect("whole");
+        let far = spread.particles.position.iter().map(|p| p.x.hypot(p.z));
+        assert!(far.fold(0.0, f32::max) > 0.1, "nothing was spread");
+    }
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use tempfile::TempPath;
 
 /// Prefix of files in the making; what a crash leaves of them is swept up by [`sweep`].
 const PREFIX: &str = ".part-";
@@ -36,10 +37,22 @@ pub fn write_synced(
     sync: Sync,
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let part = write_part(path, fill)?;
+    part.persist(path).map_err(|error| error.error)?;
+    if sync == Sync::BytesAndName {
+        sync_name(path);
+    }
+    Ok(())
+}
+
+/// Writes what is to be at `path` to a file beside it, and waits for the bytes.
+fn write_part(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> io::Result<TempPath> {
     let part = tempfile::Builder::new()
         .prefix(PREFIX)
-        .tempfile_in(folder)?;
+        .tempfile_in(folder_of(path))?;
     let (file, part) = part.into_parts();
     let mut writer = BufWriter::with_capacity(1 << 20, file);
     fill(&mut writer)?;
@@ -48,14 +61,19 @@ pub fn write_synced(
         .map_err(io::IntoInnerError::into_error)?;
     make_readable(&file)?;
     file.sync_all()?;
-    part.persist(path).map_err(|error| error.error)?;
+    Ok(part)
+}
+
+/// Waits for the new name.
+fn sync_name(path: &Path) {
     // Some systems cannot open folders, and do without.
-    if sync == Sync::BytesAndName
-        && let Ok(folder) = File::open(folder)
-    {
+    if let Ok(folder) = File::open(folder_of(path)) {
         let _ = folder.sync_all();
     }
-    Ok(())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
 }
 
 /// Temporary files are private; results are for everyone.
@@ -67,6 +85,17 @@ fn make_readable(file: &File) -> io::Result<()> {
 
 #[cfg(not(unix))]
 fn make_readable(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
+/// Writes `bytes` to `path`, where nothing may be yet.
+///
+/// # Errors
+/// What the disk says, or that there is something.
+pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let part = write_part(path, |writer| writer.write_all(bytes))?;
+    part.persist_noclobber(path).map_err(|error| error.error)?;
+    sync_name(path);
     Ok(())
 }
 
@@ -111,6 +140,17 @@ mod tests {
         });
         assert!(failed.is_err());
         assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_is_there_is_not_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kept");
+        create(&path, b"first").unwrap();
+        let again = create(&path, b"second").unwrap_err();
+        assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read(&path).unwrap(), b"first");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 

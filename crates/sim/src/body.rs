@@ -4,7 +4,7 @@
 use barchan_base::Pose;
 use barchan_base::mesh::{LoadError, Mesh, MeshError, load_mesh};
 use barchan_base::shape::Shape;
-use glam::{DMat3, DVec3, Quat, Vec3};
+use glam::{DMat3, DQuat, DVec3, Vec3};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -129,14 +129,17 @@ pub enum Interpolation {
 pub struct Track {
     times: Vec<f64>,
     positions: Vec<DVec3>,
-    rotations: Vec<Quat>,
+    rotations: Vec<DQuat>,
     interpolation: Interpolation,
 }
 
 impl Track {
     /// A track through `keys`, whose times [s] must increase.
     pub fn new(keys: &[(f64, Pose)], interpolation: Interpolation) -> Self {
-        let mut rotations: Vec<Quat> = keys.iter().map(|(_, pose)| pose.rotation).collect();
+        let mut rotations: Vec<DQuat> = keys
+            .iter()
+            .map(|(_, pose)| pose.rotation.as_dquat().normalize())
+            .collect();
         for i in 1..rotations.len() {
             // Of a rotation's two quaternions, take the one nearer to its predecessor: the short way round.
             if rotations[i].dot(rotations[i - 1]) < 0.0 {
@@ -163,19 +166,34 @@ impl Track {
 
     /// The pose at `time` [s]; before the first and after the last key it stands still.
     pub fn pose(&self, time: f64) -> Pose {
+        let (position, rotation) = self.place(time);
+        Pose::new(position.as_vec3(), rotation.as_quat())
+    }
+
+    /// How far it moves [m] and turns [rad], along the axis, from `start` to `end` [s]: finer than two poses can tell.
+    pub fn way(&self, start: f64, end: f64) -> (DVec3, DVec3) {
+        let ((from, before), (to, after)) = (self.place(start), self.place(end));
+        let turn = after * before.conjugate();
+        // Not glam's scaled axis: to it, the turn of a short step is none.
+        let angle = 2.0 * turn.xyz().length().atan2(turn.w.abs());
+        let axis = turn.xyz().normalize_or_zero() * turn.w.signum();
+        (to - from, axis * angle)
+    }
+
+    fn place(&self, time: f64) -> (DVec3, DQuat) {
         let last = self.times.len() - 1;
         let next = self.times.partition_point(|t| *t <= time);
         if next == 0 || next > last {
             let end = next.min(last);
-            return Pose::new(self.positions[end].as_vec3(), self.rotations[end]);
+            return (self.positions[end], self.rotations[end]);
         }
         let (a, b) = (next - 1, next);
         let span = self.times[b] - self.times[a];
         let f = (time - self.times[a]) / span;
         match self.interpolation {
-            Interpolation::Linear => Pose::new(
-                self.positions[a].lerp(self.positions[b], f).as_vec3(),
-                self.rotations[a].slerp(self.rotations[b], f as f32),
+            Interpolation::Linear => (
+                self.positions[a].lerp(self.positions[b], f),
+                self.rotations[a].slerp(self.rotations[b], f),
             ),
             Interpolation::Smooth => {
                 // Cubic Hermite with Catmull–Rom slopes; the ends start and stop at rest.
@@ -190,15 +208,12 @@ impl Track {
                     + self.slope(a, |i| self.positions[i]) * (weights[1] * span)
                     + self.positions[b] * weights[2]
                     + self.slope(b, |i| self.positions[i]) * (weights[3] * span);
-                let turn = |i: usize| glam::DVec4::from(self.rotations[i].as_dquat());
+                let turn = |i: usize| glam::DVec4::from(self.rotations[i]);
                 let rotation = turn(a) * weights[0]
                     + self.slope(a, turn) * (weights[1] * span)
                     + turn(b) * weights[2]
                     + self.slope(b, turn) * (weights[3] * span);
-                Pose::new(
-                    position.as_vec3(),
-                    Quat::from_vec4(rotation.as_vec4()).normalize(),
-                )
+                (position, DQuat::from_vec4(rotation).normalize())
             }
         }
     }
@@ -264,11 +279,11 @@ pub enum SequenceError {
 
 impl MeshSequence {
     /// The two files around `time` [s] and how far it is from the first to the second.
-    pub fn files_at(&self, time: f64) -> (usize, usize, f32) {
+    pub fn files_at(&self, time: f64) -> (usize, usize, f64) {
         let last = self.files.len() - 1;
         let at = ((time - self.start) * self.fps).clamp(0.0, last as f64);
         let first = (at.floor() as usize).min(last);
-        (first, (first + 1).min(last), (at - first as f64) as f32)
+        (first, (first + 1).min(last), at - first as f64)
     }
 
     /// Loads and places file `index`.
@@ -285,29 +300,37 @@ impl MeshSequence {
             })
     }
 
+    /// Whether the mesh `b`, of file `b_index`, has the triangles of the mesh `a` before it.
+    ///
+    /// # Errors
+    /// If it has not.
+    pub fn check_alike(&self, a: &Mesh, b: &Mesh, b_index: usize) -> Result<(), SequenceError> {
+        if a.triangles() == b.triangles() && a.vertices().len() == b.vertices().len() {
+            return Ok(());
+        }
+        let counts =
+            |mesh: &Mesh| format!("{} and {}", mesh.triangles().len(), mesh.vertices().len());
+        Err(SequenceError::Topology {
+            path: self.files[b_index].clone(),
+            found: counts(b),
+            expected: counts(a),
+        })
+    }
+
     /// The mesh between two loaded files.
     ///
     /// # Errors
     /// If their triangles differ.
-    pub fn blend(&self, a: &Mesh, b: &Mesh, b_index: usize, f: f32) -> Result<Mesh, SequenceError> {
-        let path = || self.files[b_index].clone();
-        if a.triangles() != b.triangles() || a.vertices().len() != b.vertices().len() {
-            let counts =
-                |mesh: &Mesh| format!("{} and {}", mesh.triangles().len(), mesh.vertices().len());
-            return Err(SequenceError::Topology {
-                path: path(),
-                found: counts(b),
-                expected: counts(a),
-            });
-        }
+    pub fn blend(&self, a: &Mesh, b: &Mesh, b_index: usize, f: f64) -> Result<Mesh, SequenceError> {
+        self.check_alike(a, b, b_index)?;
         let vertices: Vec<Vec3> = a
             .vertices()
             .iter()
             .zip(b.vertices())
-            .map(|(a, b)| a.lerp(*b, f))
+            .map(|(a, b)| a.lerp(*b, f as f32))
             .collect();
         Mesh::new(vertices, a.triangles().to_vec()).map_err(|source| SequenceError::Mesh {
-            path: path(),
+            path: self.files[b_index].clone(),
             source,
         })
     }
@@ -316,6 +339,7 @@ impl MeshSequence {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use glam::Quat;
 
     fn track(interpolation: Interpolation) -> Track {
         let turn = |angle: f32| Quat::from_rotation_y(angle);

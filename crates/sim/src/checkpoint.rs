@@ -2,9 +2,10 @@
 //!
 //! A file is a magic word and a version, then blocks. A block is the length of its data before compression, after it,
 //! an xxh3 checksum of the compressed bytes, and those bytes (zstd). The first block is the header, in postcard; the
-//! columns follow in blocks of at most a mebibyte each; an end word closes the file.
+//! coupling and the columns follow in blocks of at most a mebibyte each; an end word closes the file.
 
-use crate::clock::Clock;
+use crate::clock::{Clock, TICKS_PER_FRAME};
+use crate::scene::Scene;
 use crate::solids::Solids;
 use crate::state::{Particles, State, Tally};
 use barchan_base::column::{AnyColumn, Column, ColumnSpec, Entry};
@@ -15,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 const MAGIC: &[u8; 8] = b"barchan\x01";
 const END: &[u8; 8] = b"\x02nahcrab";
 /// Changed whenever a file written before could no longer be understood.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Bytes in a block of a column before compression.
 const BLOCK: usize = 1 << 20;
 /// The header is small; a larger one is damage.
@@ -52,7 +53,8 @@ struct Header {
     clock: Clock,
     tally: Tally,
     particles: u64,
-    coupling: Vec<u8>,
+    /// Bytes that the coupling saved.
+    coupling: u64,
     /// Name and kind of each column.
     columns: Vec<(String, String)>,
     /// Name, kind and length of each column of the solver's memory.
@@ -62,7 +64,7 @@ struct Header {
 /// Writes the state of the run of `scene` and what its coupling saved.
 ///
 /// # Errors
-/// What the disk says.
+/// What the disk says, or if there are more counts than a header holds.
 pub fn write(
     to: &mut impl Write,
     scene: u128,
@@ -75,7 +77,7 @@ pub fn write(
         clock: *clock,
         tally: tally.clone(),
         particles: particles.len() as u64,
-        coupling: coupling.to_vec(),
+        coupling: coupling.len() as u64,
         columns: columns
             .iter()
             .map(|(spec, _)| (spec.name.to_owned(), spec.kind.name().to_owned()))
@@ -90,13 +92,14 @@ pub fn write(
     };
     to.write_all(MAGIC)?;
     to.write_all(&VERSION.to_le_bytes())?;
-    write_block(to, &postcard::to_stdvec(&header).map_err(io::Error::other)?)?;
+    let header = postcard::to_stdvec(&header).map_err(io::Error::other)?;
+    if header.len() > MOST_HEADER {
+        return Err(io::Error::other("nobody could read so large a header"));
+    }
+    write_block(to, &header)?;
+    let columns = columns.into_iter().map(|(_, bytes)| bytes);
     let remembered = memory.iter().map(Column::bytes);
-    for bytes in columns
-        .into_iter()
-        .map(|(_, bytes)| bytes)
-        .chain(remembered)
-    {
+    for bytes in std::iter::once(coupling).chain(columns).chain(remembered) {
         for block in bytes.chunks(BLOCK) {
             write_block(to, block)?;
         }
@@ -119,7 +122,7 @@ fn write_block(to: &mut impl Write, data: &[u8]) -> io::Result<()> {
 /// If the file is not a whole, undamaged checkpoint of this scene.
 pub fn read(
     from: &mut impl Read,
-    scene: u128,
+    scene: &Scene,
     (extra, memory): (&[ColumnSpec], &[ColumnSpec]),
 ) -> Result<(State, Vec<u8>), CheckpointError> {
     let mut magic = [0; 8];
@@ -134,7 +137,7 @@ pub fn read(
     let header = read_block(from, MOST_HEADER)?;
     let header: Header = postcard::from_bytes(&header)
         .map_err(|_| CheckpointError::Damaged("its header makes no sense"))?;
-    if header.scene != scene {
+    if header.scene != scene.identity {
         return Err(CheckpointError::OtherScene);
     }
     let expected = Particles::COLUMNS.iter().chain(extra);
@@ -148,11 +151,17 @@ pub fn read(
             "its columns are not those of this solver",
         ));
     }
-    if !header.clock.fps.is_finite() || header.clock.fps <= 0.0 {
-        return Err(CheckpointError::Damaged("its clock makes no sense"));
+    check_counts(&header, scene)?;
+    let coupling = read_bytes(from, header.coupling, 1)?;
+    let particles = read_particles(from, header.particles, extra)?;
+    let materials = scene.model.materials.len();
+    if particles
+        .material
+        .iter()
+        .any(|m| usize::from(*m) >= materials)
+    {
+        return Err(CheckpointError::Damaged("a material is not of this scene"));
     }
-    let count = header.particles;
-    let particles = read_particles(from, count, extra)?;
     let memory = read_memory(from, &header.memory, memory)?;
     let mut end = [0; 8];
     read_exactly(from, &mut end)?;
@@ -166,7 +175,22 @@ pub fn read(
         memory,
         solids: Solids::default(),
     };
-    Ok((state, header.coupling))
+    Ok((state, coupling))
+}
+
+/// What the header counts must be what the scene has.
+fn check_counts(header: &Header, scene: &Scene) -> Result<(), CheckpointError> {
+    let (clock, tally) = (&header.clock, &header.tally);
+    if clock.fps.to_bits() != scene.fps.to_bits() || clock.tick >= TICKS_PER_FRAME {
+        return Err(CheckpointError::Damaged("its clock makes no sense"));
+    }
+    let (emitters, sinks) = (scene.model.emitters.len(), scene.model.sinks.len());
+    if tally.emitted.len() != emitters || tally.sunk.len() != sinks {
+        return Err(CheckpointError::Damaged(
+            "its emitters and sinks are not those of this scene",
+        ));
+    }
+    Ok(())
 }
 
 fn read_particles(
@@ -284,12 +308,24 @@ fn read_exactly(from: &mut impl Read, bytes: &mut [u8]) -> Result<(), Checkpoint
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scene;
     use barchan_base::column::Kind;
     use glam::Vec3;
+    use std::path::Path;
 
     const HEAT: ColumnSpec = ColumnSpec::new("heat", "K", Kind::F32);
 
     const HEATED: (&[ColumnSpec], &[ColumnSpec]) = (&[HEAT], &[HEAT]);
+
+    /// One material and two emitters.
+    fn scene() -> Scene {
+        let emit = "[[emit]]\nmaterial = \"sand\"\nshape = { sphere = { radius = 1 } }\nrate = 1\n";
+        let text = "schema = 1\nframes = 1\n[solver]\nmethod = \"ballistic\"\nresolution = 1\n[materials.sand]\n";
+        let text = text.to_owned() + emit + emit;
+        let mut scene = scene::parse(&text, Path::new("s.toml"), &[]).unwrap();
+        scene.identity = 42;
+        scene
+    }
 
     fn sample(count: usize) -> State {
         let mut particles = Particles {
@@ -319,22 +355,34 @@ mod tests {
     }
 
     fn bytes(state: &State) -> Vec<u8> {
+        bytes_with(state, b"world")
+    }
+
+    fn bytes_with(state: &State, coupling: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        write(
-            &mut bytes,
-            42,
-            (&state.clock, &state.tally, &state.particles, &state.memory),
-            b"world",
-        )
-        .unwrap();
+        let parts = (
+            &state.clock,
+            &state.tally,
+            &state.particles,
+            state.memory.as_slice(),
+        );
+        write(&mut bytes, 42, parts, coupling).unwrap();
         bytes
+    }
+
+    #[test]
+    fn a_coupling_may_be_larger_than_a_header() {
+        let coupling = vec![7; MOST_HEADER + 5];
+        let whole = bytes_with(&sample(3), &coupling);
+        let (_, found) = read(&mut whole.as_slice(), &scene(), HEATED).unwrap();
+        assert!(found == coupling);
     }
 
     #[test]
     fn a_checkpoint_comes_back_bit_for_bit() {
         for count in [0, 1, 100_000] {
             let state = sample(count);
-            let (found, coupling) = read(&mut bytes(&state).as_slice(), 42, HEATED).unwrap();
+            let (found, coupling) = read(&mut bytes(&state).as_slice(), &scene(), HEATED).unwrap();
             assert_eq!(found.particles, state.particles);
             assert_eq!(found.memory, state.memory);
             assert_eq!((found.clock, found.tally), (state.clock, state.tally));
@@ -345,9 +393,10 @@ mod tests {
     #[test]
     fn every_cut_and_every_changed_byte_is_noticed() {
         let whole = bytes(&sample(500));
+        let scene = scene();
         for cut in [0, 5, 12, 30, whole.len() / 2, whole.len() - 1] {
             assert!(
-                read(&mut &whole[..cut], 42, HEATED).is_err(),
+                read(&mut &whole[..cut], &scene, HEATED).is_err(),
                 "cut at {cut}"
             );
         }
@@ -355,20 +404,37 @@ mod tests {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x10;
             assert!(
-                read(&mut damaged.as_slice(), 42, HEATED).is_err(),
+                read(&mut damaged.as_slice(), &scene, HEATED).is_err(),
                 "byte {at}"
             );
         }
+        let mut other = scene.clone();
+        other.identity = 43;
         assert!(matches!(
-            read(&mut whole.as_slice(), 43, HEATED),
+            read(&mut whole.as_slice(), &other, HEATED),
             Err(CheckpointError::OtherScene)
         ));
-        assert!(read(&mut whole.as_slice(), 42, (&[], &[])).is_err());
+        assert!(read(&mut whole.as_slice(), &scene, (&[], &[])).is_err());
+    }
+
+    #[test]
+    fn what_is_not_of_the_scene_is_refused_however_well_it_is_summed() {
+        let refused = |change: &dyn Fn(&mut State)| {
+            let mut state = sample(5);
+            change(&mut state);
+            read(&mut bytes(&state).as_slice(), &scene(), HEATED).is_err()
+        };
+        assert!(!refused(&|_| {}));
+        assert!(refused(&|state| state.clock.fps = 25.0));
+        assert!(refused(&|state| state.clock.tick = 1 << 32));
+        assert!(refused(&|state| state.tally.emitted.truncate(1)));
+        assert!(refused(&|state| state.tally.sunk.push(Default::default())));
+        assert!(refused(&|state| state.particles.material[3] = 1));
     }
 
     #[test]
     fn hostile_checkpoints_do_not_panic() {
-        let whole = bytes(&sample(50));
+        let (whole, scene) = (bytes(&sample(50)), scene());
         bolero::check!()
             .with_iterations(3000)
             .with_type::<(Vec<(u16, u8)>, u16, Vec<u8>)>()
@@ -379,12 +445,12 @@ mod tests {
                     damaged[at] = *value;
                 }
                 damaged.truncate(damaged.len() - *cut as usize % damaged.len() / 2);
-                let _ = read(&mut damaged.as_slice(), 42, HEATED);
-                let _ = read(&mut noise.as_slice(), 42, HEATED);
+                let _ = read(&mut damaged.as_slice(), &scene, HEATED);
+                let _ = read(&mut noise.as_slice(), &scene, HEATED);
                 // Past the magic word, so that the blocks themselves are tried.
                 let mut after = whole[..12].to_vec();
                 after.extend(noise);
-                let _ = read(&mut after.as_slice(), 42, HEATED);
+                let _ = read(&mut after.as_slice(), &scene, HEATED);
             });
     }
 }

@@ -71,6 +71,21 @@ impl Model {
         self.materials[material].density * self.particle_volume()
     }
 
+    /// Density [kg/m³] of the lightest material that a fill or an emitter brings: the unit of a solver's masses.
+    pub fn lightest(&self) -> f64 {
+        let fills = self.fills.iter().map(|fill| fill.material);
+        let emitters = self.emitters.iter().map(|emitter| emitter.material);
+        let brought = fills.chain(emitters).filter_map(|i| self.materials.get(i));
+        let lightest = |least: f64, material: &Material| least.min(material.density);
+        let brought = brought.fold(f64::INFINITY, lightest);
+        // Particles that neither brings may be of any material.
+        let any = self.materials.iter().fold(f64::INFINITY, lightest);
+        let known = [brought, any]
+            .into_iter()
+            .find(|density| density.is_finite());
+        known.unwrap_or(1.0)
+    }
+
     /// Radius [m] of one particle: particles one spacing apart touch.
     pub fn particle_radius(&self) -> f32 {
         0.5 * self.spacing

@@ -48,17 +48,17 @@ pub trait Recorder {
     /// If it cannot be kept; ends the run.
     fn step(&mut self, line: StepLine) -> Result<(), RecordError>;
 
-    /// After each frame; `coupling` is what a checkpoint must hold of the coupling.
+    /// After each frame; a checkpoint must hold what `coupling` saves.
     ///
     /// # Errors
     /// If it cannot be kept; ends the run.
-    fn frame(&mut self, state: &State, coupling: &[u8]) -> Result<(), RecordError>;
+    fn frame(&mut self, state: &State, coupling: &dyn Coupling) -> Result<(), RecordError>;
 
-    /// When the run is interrupted between frames.
+    /// When the run is interrupted: the state must be kept, if it is not yet.
     ///
     /// # Errors
     /// If it cannot be kept.
-    fn interrupted(&mut self, state: &State, coupling: &[u8]) -> Result<(), RecordError>;
+    fn interrupted(&mut self, state: &State, coupling: &dyn Coupling) -> Result<(), RecordError>;
 }
 
 /// Results could not be kept.
@@ -127,15 +127,12 @@ impl Run<'_> {
         self.coupling.show(self.model, &mut state.solids);
         while state.clock.frame < last {
             let line = self.step(state)?;
-            let frame_done = state.clock.tick == 0;
             recorder.step(line)?;
-            if frame_done {
-                recorder.frame(state, &self.coupling.save())?;
+            if state.clock.tick == 0 {
+                recorder.frame(state, self.coupling)?;
             }
             if self.stop.load(Ordering::Relaxed) && state.clock.frame < last {
-                if !frame_done {
-                    recorder.interrupted(state, &self.coupling.save())?;
-                }
+                recorder.interrupted(state, self.coupling)?;
                 return Ok(Outcome::Interrupted);
             }
         }

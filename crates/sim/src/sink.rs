@@ -6,10 +6,11 @@ use crate::state::State;
 use barchan_base::parallel::chunks;
 use rayon::prelude::*;
 
-/// Removes the particles inside sinks at the end of the step; returns how many.
+/// Removes the particles that are inside sinks at the end of the step, those that work during a part of it included; returns
+/// how many.
 pub fn drain(model: &Model, state: &mut State, step: &Step) -> u64 {
     let active =
-        |sink: &crate::model::Sink| step.end > sink.active.from && step.end <= sink.active.until;
+        |sink: &crate::model::Sink| step.end > sink.active.from && step.start < sink.active.until;
     let mut removed = 0;
     for (index, sink) in model
         .sinks
@@ -62,4 +63,40 @@ pub fn quarantine(state: &mut State, lost: &[usize]) -> Vec<u64> {
     state.particles.retain(&keep);
     state.tally.quarantined += lost.len() as u64;
     ids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene;
+    use std::path::Path;
+
+    #[test]
+    fn a_sink_acts_in_every_step_that_it_shares_a_moment_with() {
+        let text = |from: f64, until: f64| {
+            format!(
+                "schema = 1\nframes = 1\n[solver]\nmethod = \"ballistic\"\nresolution = 0.1\n[materials.sand]\n\
+                 [[fill]]\nmaterial = \"sand\"\nshape = {{ sphere = {{ radius = 0.3 }} }}\n\
+                 [[sink]]\nshape = {{ sphere = {{ radius = 1 }} }}\nfrom = {from}\nuntil = {until}\n"
+            )
+        };
+        let step = Step {
+            ticks: 1,
+            start: 1.0,
+            end: 2.0,
+            dt: 1.0,
+        };
+        for (from, until, acts) in [
+            (0.0, 1.5, true),
+            (1.2, 1.3, true),
+            (0.0, 9.0, true),
+            (0.0, 1.0, false),
+            (2.0, 3.0, false),
+        ] {
+            let scene = scene::parse(&text(from, until), Path::new("s.toml"), &[]).unwrap();
+            let mut state = crate::start::start(&scene.model, 24.0, &[]).unwrap();
+            let removed = drain(&scene.model, &mut state, &step);
+            assert_eq!(removed > 0, acts, "from {from} until {until}");
+        }
+    }
 }

@@ -1,11 +1,13 @@
 //! The solids during one step: signed distance, normal and velocity at a point, and the first touch of a moving ball.
 
-use crate::body::{Body, Form, MeshSequence, SequenceError};
+mod deformation;
+
+use crate::body::{Body, Form, SequenceError};
 use crate::model::Model;
-use barchan_base::mesh::Mesh;
-use barchan_base::shape::{MeshShape, Shape, Touch};
+use barchan_base::shape::{Shape, Touch};
 use barchan_base::{Bounds, Pose};
-use glam::{Mat3, Vec3};
+use deformation::Deformation;
+use glam::{DMat3, DQuat, Mat3, Vec3};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -23,6 +25,8 @@ pub struct Solid {
     /// The word for how it moves.
     motion: &'static str,
     shape: Arc<Shape>,
+    /// The place in its own coordinates that goes straight on while it turns: the centre of mass of a dynamic body.
+    pivot: Vec3,
     start: Pose,
     end: Pose,
     /// True where it moves or changes in this step.
@@ -39,8 +43,11 @@ pub struct Solid {
     inertia: Inertia,
     /// Velocity [m/s] and angular velocity [rad/s] of a dynamic body when it was last moved.
     rates: (Vec3, Vec3),
-    /// The same in the mean over the step.
+    /// Those of the pivot in the mean over the step, without the rounding of places; also of a keyframed solid.
     drift: (Vec3, Vec3),
+    /// What of a keyframed solid is at x from its pivot at the end of the step came round to there by this times x
+    /// a second [1/s]: the chord of its turn.
+    chord: Mat3,
     /// Coefficient of Coulomb friction.
     pub friction: f32,
     /// Part of the speed kept in a bounce; `None` leaves it to the material.
@@ -119,26 +126,6 @@ pub struct BodyPlace {
     pub spin: [f32; 3],
 }
 
-/// A mesh that changes during the step; `Solid::shape` is the mesh at the end.
-#[derive(Clone, Debug)]
-struct Deformation {
-    /// The mesh at the start, if it is another.
-    before: Arc<Shape>,
-    after: Arc<MeshShape>,
-    /// Velocity of each vertex [m/s].
-    velocities: Vec<Vec3>,
-    files: LoadedFiles,
-    time: f64,
-}
-
-/// The two files of a sequence that are in memory.
-#[derive(Clone, Debug)]
-struct LoadedFiles {
-    indices: (usize, usize),
-    first: Arc<Mesh>,
-    second: Arc<Mesh>,
-}
-
 /// What a solid answers at a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contact {
@@ -206,10 +193,7 @@ impl Solids {
     /// The most any keyframed solid turns in a step of `dt` [s] from `time` [s] on [rad].
     pub fn turn_within(model: &Model, time: f64, dt: f64) -> f32 {
         let turns = model.bodies.iter().map(|body| match &body.form {
-            Form::Keyframed(_, track) => track
-                .pose(time)
-                .rotation
-                .angle_between(track.pose(time + dt).rotation),
+            Form::Keyframed(_, track) => track.way(time, time + dt).1.length() as f32,
             Form::Static(_) | Form::Sequence(_) | Form::Dynamic(_) => 0.0,
         });
         turns.fold(0.0, f32::max)
@@ -222,21 +206,17 @@ impl Solids {
     /// from a checkpoint finds the same.
     pub fn fastest_within(&self, model: &Model, near: Bounds, (time, dt): (f64, f64)) -> f32 {
         let speeds = self.solids.iter().zip(&model.bodies).map(|(solid, body)| {
-            let local = solid.shape.bounds();
-            let arm = match local.is_finite() {
-                true => local.min.abs().max(local.max.abs()).length(),
-                false => 0.0,
-            };
             let speed = match &body.form {
                 Form::Static(_) | Form::Sequence(_) => 0.0,
                 Form::Keyframed(_, track) => {
-                    let (start, end) = (track.pose(time), track.pose(time + dt));
-                    let turn = start.rotation.angle_between(end.rotation);
-                    (start.position.distance(end.position) + turn * arm) / dt as f32
+                    let (way, turn) = track.way(time, time + dt);
+                    let rates = (way / dt, turn / dt);
+                    solid.fastest((rates.0.as_vec3(), rates.1.as_vec3()))
                 }
-                Form::Dynamic(_) => solid.rates.0.length() + solid.rates.1.length() * arm,
+                Form::Dynamic(_) => solid.fastest(solid.rates),
             };
-            let reach = solid.end.bounds(local).grown(speed * dt as f32);
+            let reach = solid.end.bounds(solid.shape.bounds());
+            let reach = reach.grown(speed * dt as f32);
             if reach.intersection(near).is_empty() {
                 0.0
             } else {
@@ -261,6 +241,10 @@ impl Solid {
             name: body.name.clone(),
             motion: body.form.motion(),
             shape,
+            pivot: match &body.form {
+                Form::Dynamic(dynamic) => dynamic.center.as_vec3(),
+                Form::Static(_) | Form::Keyframed(..) | Form::Sequence(_) => Vec3::ZERO,
+            },
             start: Pose::IDENTITY,
             end: Pose::IDENTITY,
             moves: false,
@@ -271,6 +255,7 @@ impl Solid {
             inertia: Inertia::FIXED,
             rates: Default::default(),
             drift: Default::default(),
+            chord: Mat3::ZERO,
             friction: body.friction,
             restitution: body.restitution,
         })
@@ -282,8 +267,16 @@ impl Solid {
             // A dynamic body is moved by its coupling; without one it stays.
             Form::Static(_) | Form::Dynamic(_) => {}
             Form::Keyframed(_, track) => {
-                self.start = track.pose(start);
-                self.end = track.pose(end);
+                (self.start, self.end) = (track.pose(start), track.pose(end));
+                let a_second = if end > start {
+                    1.0 / (end - start)
+                } else {
+                    0.0
+                };
+                let (way, turn) = track.way(start, end);
+                self.drift = ((way * a_second).as_vec3(), (turn * a_second).as_vec3());
+                let back = DMat3::from_quat(DQuat::from_scaled_axis(-turn));
+                self.chord = ((DMat3::IDENTITY - back) * a_second).as_mat3();
             }
             Form::Sequence(sequence) => {
                 if let Some(deformation) = &mut self.deformation {
@@ -297,18 +290,35 @@ impl Solid {
 
     /// Finds whether it moves, and the box around its way.
     fn surround(&mut self) {
-        self.moves = self.start != self.end || self.deformation.is_some();
+        // In a short step a keyframed solid may move by less than two places can tell.
+        let glides = self.inertia.inverse_mass == 0.0 && self.drift != Default::default();
+        self.moves = self.start != self.end || glides || self.deformation.is_some();
         let before = self.deformation.as_ref().map_or(&self.shape, |d| &d.before);
         let bounds = self
             .start
             .bounds(before.bounds())
             .union(self.end.bounds(self.shape.bounds()));
-        // A turn between start and end bulges out of both boxes, by 1 − cos of half the angle of their size.
+        // A turn between start and end bulges out of both boxes, as far as its arc is from the chord.
         let half_turn = 0.5 * self.start.rotation.angle_between(self.end.rotation);
-        self.bounds = match half_turn > 0.0 && bounds.is_finite() {
-            true => bounds.grown((1.0 - half_turn.cos()) * bounds.size().length()),
-            false => bounds,
-        };
+        self.bounds = bounds.grown((1.0 - half_turn.cos()) * self.arm());
+    }
+
+    /// How far [m] any of it is from its pivot; 0 where it has no end.
+    fn arm(&self) -> f32 {
+        let local = self.shape.bounds();
+        let corner = (local.min - self.pivot)
+            .abs()
+            .max((local.max - self.pivot).abs());
+        if local.is_finite() {
+            corner.length()
+        } else {
+            0.0
+        }
+    }
+
+    /// A bound on how fast [m/s] any of it moves where its pivot has this velocity [m/s] and it this angular velocity [rad/s].
+    fn fastest(&self, (velocity, spin): (Vec3, Vec3)) -> f32 {
+        velocity.length() + spin.length() * self.arm()
     }
 
     /// How it answers to a push.
@@ -365,7 +375,7 @@ impl Solid {
             let (velocity, spin) = self.drift;
             return velocity + spin.cross(point - (self.inertia.center + velocity * self.dt));
         }
-        (point - self.start.point(self.end.local_point(point))) / self.dt
+        self.drift.0 + self.chord * (point - self.end.position)
     }
 
     /// First touch of a ball of `radius` [m] that moves from `from` to `to` during the part of the step between the
@@ -442,19 +452,13 @@ impl Solid {
         self.deformation.is_some()
     }
 
-    /// A bound on how fast [m/s] any of it moves in this step; what deforms counts as still.
+    /// A bound on how fast [m/s] any of it moves in this step.
     pub fn speed(&self) -> f32 {
-        if self.dt == 0.0 || self.start == self.end {
-            return 0.0;
+        match &self.deformation {
+            Some(deformation) => deformation.speed(),
+            None if self.moves && self.dt > 0.0 => self.fastest(self.drift),
+            None => 0.0,
         }
-        let turn = self.start.rotation.angle_between(self.end.rotation);
-        let local = self.shape.bounds();
-        let arm = if local.is_finite() {
-            local.min.abs().max(local.max.abs()).length()
-        } else {
-            0.0
-        };
-        (self.start.position.distance(self.end.position) + turn * arm) / self.dt
     }
 
     /// The shape at the start of the step, in its own coordinates.
@@ -471,7 +475,10 @@ impl Solid {
             let (velocity, spin) = self.drift;
             return velocity + spin.cross(point - self.inertia.center);
         }
-        (self.carry(point, 0.0) - point) / self.dt
+        if let Some(deformation) = &self.deformation {
+            return deformation.velocity(point);
+        }
+        self.drift.0 - self.chord.transpose() * (point - self.start.position)
     }
 
     /// Where the solid is when the fraction `fraction` of the step has passed.
@@ -479,107 +486,16 @@ impl Solid {
         if !self.moves {
             return self.end;
         }
-        Pose::new(
-            self.start.position.lerp(self.end.position, fraction),
-            self.start.rotation.slerp(self.end.rotation, fraction),
-        )
-    }
-}
-
-impl Deformation {
-    fn new(sequence: &MeshSequence, time: f64) -> Result<(Arc<Shape>, Self), SequenceError> {
-        let files = LoadedFiles::load(sequence, time, None)?;
-        let after = files.shape(sequence, time)?;
-        let shape = Arc::new(Shape::Mesh(after.clone()));
-        let deformation = Self {
-            before: shape.clone(),
-            velocities: vec![Vec3::ZERO; after.mesh().vertices().len()],
-            after,
-            files,
-            time,
-        };
-        Ok((shape, deformation))
-    }
-
-    /// Moves on to `end`; returns the shape there.
-    fn follow(
-        &mut self,
-        sequence: &MeshSequence,
-        start: f64,
-        end: f64,
-    ) -> Result<Arc<Shape>, SequenceError> {
-        if (self.time - start).abs() > 1e-12 {
-            // Resumed, or never placed: begin at the start of this step.
-            *self = Self::new(sequence, start)?.1;
-        }
-        if sequence.files_at(start) == sequence.files_at(end) {
-            self.before = Arc::new(Shape::Mesh(self.after.clone()));
-            self.velocities.fill(Vec3::ZERO);
-            self.time = end;
-            return Ok(self.before.clone());
-        }
-        self.files = LoadedFiles::load(sequence, end, Some(&self.files))?;
-        let after = self.files.shape(sequence, end)?;
-        self.before = Arc::new(Shape::Mesh(self.after.clone()));
-        let dt = (end - start) as f32;
-        let pairs = self
-            .after
-            .mesh()
-            .vertices()
-            .iter()
-            .zip(after.mesh().vertices());
-        self.velocities = pairs.map(|(a, b)| (*b - *a) / dt).collect();
-        self.after = after;
-        self.time = end;
-        Ok(Arc::new(Shape::Mesh(self.after.clone())))
-    }
-
-    fn velocity(&self, point: Vec3) -> Vec3 {
-        let (triangle, weights) = self.after.nearest_triangle(point);
-        let corners = self.after.mesh().triangles()[triangle];
-        corners
-            .iter()
-            .zip(weights)
-            .map(|(corner, weight)| self.velocities[*corner as usize] * weight)
-            .sum()
-    }
-}
-
-impl LoadedFiles {
-    fn load(
-        sequence: &MeshSequence,
-        time: f64,
-        known: Option<&Self>,
-    ) -> Result<Self, SequenceError> {
-        let (a, b, _) = sequence.files_at(time);
-        let get = |index: usize| match known {
-            Some(files) if files.indices.0 == index => Ok(files.first.clone()),
-            Some(files) if files.indices.1 == index => Ok(files.second.clone()),
-            _ => sequence.load(index).map(Arc::new),
-        };
-        Ok(Self {
-            indices: (a, b),
-            first: get(a)?,
-            second: get(b)?,
-        })
-    }
-
-    fn shape(&self, sequence: &MeshSequence, time: f64) -> Result<Arc<MeshShape>, SequenceError> {
-        let (_, b, f) = sequence.files_at(time);
-        let mesh = sequence.blend(&self.first, &self.second, b, f)?;
-        let bounds = mesh.bounds();
-        let sensible = MeshShape::sensible_cell(bounds, sequence.resolution);
-        let cell = sequence.cell.unwrap_or(sensible);
-        // A cell that was asked for but is far too small for what the mesh has become gives way.
-        let shape = MeshShape::new(mesh.clone(), cell).or_else(|_| MeshShape::new(mesh, sensible));
-        Ok(Arc::new(shape.expect("a sensible cell size always fits")))
+        let rotation = self.start.rotation.slerp(self.end.rotation, fraction);
+        let (from, to) = (self.start.point(self.pivot), self.end.point(self.pivot));
+        Pose::new(from.lerp(to, fraction) - rotation * self.pivot, rotation)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::body::{Interpolation, Track};
+    use crate::body::{Interpolation, MeshSequence, Track};
     use glam::Quat;
 
     fn keyframed(shape: Shape, keys: &[(f64, Pose)]) -> Body {
@@ -690,5 +606,78 @@ mod tests {
             placed(&body, 0.5, 0.6).contact(ahead).velocity.length() < 1e-6,
             "past its end it rests"
         );
+    }
+
+    #[test]
+    fn a_slow_wall_far_from_the_origin_moves_as_its_track_in_the_shortest_step() {
+        let key = |y: f32, turn: f32| {
+            let place = Vec3::new(3.7, y, 0.0);
+            Pose::new(place, Quat::from_rotation_z(turn))
+        };
+        let body = keyframed(
+            Shape::Sphere { radius: 1.0 },
+            &[(0.0, key(0.0, 0.0)), (1.0, key(0.005, 0.004))],
+        );
+        let solid = placed(&body, 0.5, 0.500_007);
+        let point = Vec3::new(4.7, 0.0, 0.0);
+        for velocity in [solid.velocity(point), solid.velocity_from(point)] {
+            let expected = Vec3::new(0.0, 0.009, 0.0);
+            assert!((velocity - expected).length() < 1e-4, "{velocity}");
+        }
+        assert!((0.009..0.014).contains(&solid.speed()), "{}", solid.speed());
+    }
+
+    #[test]
+    fn the_way_of_a_point_is_its_velocity_times_the_step_however_far_it_turns() {
+        let key =
+            |x: f32, turn: f32| Pose::new(Vec3::new(x, 0.0, 0.0), Quat::from_rotation_y(turn));
+        let body = keyframed(
+            Shape::Sphere { radius: 1.0 },
+            &[(0.0, key(0.0, 0.0)), (1.0, key(0.3, 1.0))],
+        );
+        let solid = placed(&body, 0.0, 0.5);
+        let from = Vec3::new(0.7, 0.3, -0.2);
+        let to = solid.carry(from, 0.0);
+        for velocity in [solid.velocity(to), solid.velocity_from(from)] {
+            assert!((velocity * 0.5 - (to - from)).length() < 1e-5, "{velocity}");
+        }
+    }
+
+    #[test]
+    fn a_body_far_from_the_origin_is_as_fast_and_as_large_as_it_is() {
+        let center = Vec3::new(100.0, 0.0, 0.0);
+        let shape = Shape::Sphere { radius: 0.1 }.placed(Pose::new(center, Quat::IDENTITY), 1.0);
+        let dynamic = crate::body::Dynamic::of_density(Arc::new(shape), 1000.0).unwrap();
+        let body = Body {
+            name: "ball".into(),
+            form: Form::Dynamic(Box::new(dynamic)),
+            friction: 0.5,
+            restitution: None,
+        };
+        let mut solid = Solid::new(&body, 0.0).unwrap();
+        solid.dt = 0.1;
+        let turn = Quat::from_rotation_y(0.2);
+        let mut solids = Solids {
+            solids: vec![solid],
+        };
+        solids.move_body(
+            0,
+            &Motion {
+                start: Pose::IDENTITY,
+                end: Pose::new(center - turn * center, turn),
+                rates: (Vec3::ZERO, Vec3::Y * 2.0),
+                drift: (Vec3::ZERO, Vec3::Y * 2.0),
+                inertia: Inertia {
+                    center,
+                    inverse_mass: 1.0,
+                    ..Inertia::FIXED
+                },
+            },
+        );
+        let solid = &solids.all()[0];
+        assert!(solid.speed() < 0.4, "{}", solid.speed());
+        assert!(solid.bounds().size().max_element() < 0.3);
+        let middle = solid.pose_at(0.5).point(center);
+        assert!((middle - center).length() < 1e-4, "{middle}");
     }
 }

@@ -46,8 +46,8 @@ pub trait Solver: Send {
         let _ = state;
     }
 
-    /// What a run will cost.
-    fn cost(&self) -> Cost;
+    /// What a run of `model` will cost.
+    fn cost(&self, model: &Model) -> Cost;
 }
 
 /// What a step did.

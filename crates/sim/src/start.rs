@@ -15,7 +15,7 @@ use glam::{Vec3, Vec4};
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A fill cannot be seeded.
-    #[error("fill {index}: {source}")]
+    #[error("fill.{index}: {source}")]
     Fill {
         /// Index of the fill, from 0.
         index: usize,

@@ -1,9 +1,10 @@
 //! Regions that turn material wet or dry while it runs.
 
 use crate::clock::Step;
-use crate::model::Model;
+use crate::model::{Model, Wet};
 use crate::state::State;
 use barchan_base::parallel::CHUNK;
+use glam::Vec3;
 use rayon::prelude::*;
 
 /// Moves the wetness of particles inside each working region towards its target.
@@ -30,14 +31,40 @@ pub fn soak(model: &Model, state: &mut State, step: &Step) {
     }
 }
 
+/// Who may have been turned wet or dry in a step, and must not sleep through it.
+pub struct Turned<'a> {
+    regions: Vec<&'a Wet>,
+    /// True where a region began or ended. After such a step nothing tells any more whether it turned those that lack nothing.
+    anew: bool,
+}
+
+impl<'a> Turned<'a> {
+    /// In the step from `start` to `end` [s]; nothing where no region worked.
+    pub fn within(model: &'a Model, start: f64, end: f64) -> Option<Self> {
+        let works = |wet: &&Wet| wet.active.elapsed(end) > wet.active.elapsed(start);
+        let regions: Vec<&Wet> = model.wet.iter().filter(works).collect();
+        let within = |time: f64| start <= time && time < end;
+        let turns = |wet: &Wet| within(wet.active.from) || within(wet.active.until);
+        let anew = model.wet.iter().any(turns);
+        (!regions.is_empty()).then_some(Self { regions, anew })
+    }
+
+    /// Whether what lies at `place` may have been turned, which has this wetness now.
+    pub fn holds(&self, place: Vec3, wetness: f32) -> bool {
+        self.regions.iter().any(|region| {
+            let turned = self.anew || (region.wetness - wetness).abs() > 0.0;
+            turned && region.shape.contains(place)
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::clock::Clock;
-    use crate::model::{Interval, Wet};
+    use crate::model::Interval;
     use crate::state::Particles;
     use barchan_base::shape::Shape;
-    use glam::Vec3;
 
     fn step(start: f64, end: f64) -> Step {
         Step {

@@ -91,10 +91,10 @@ impl Recorder for Nobody {
     fn step(&mut self, _: StepLine) -> Result<(), RecordError> {
         Ok(())
     }
-    fn frame(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
+    fn frame(&mut self, _: &State, _: &dyn Coupling) -> Result<(), RecordError> {
         Ok(())
     }
-    fn interrupted(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
+    fn interrupted(&mut self, _: &State, _: &dyn Coupling) -> Result<(), RecordError> {
         Ok(())
     }
 }

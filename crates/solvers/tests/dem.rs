@@ -4,16 +4,18 @@
 use barchan_base::Pose;
 use barchan_base::sampling::Layout;
 use barchan_base::shape::Shape;
-use barchan_sim::body::{Body, Form};
+use barchan_sim::body::{Body, Form, MeshSequence};
 use barchan_sim::emit::emit;
 use barchan_sim::grain::{Grain, GrainShape, NAMED, Sizes};
-use barchan_sim::model::{Emitter, Fill, Interval, Material, Model};
+use barchan_sim::model::{Emitter, Fill, Interval, Material, Model, Wet};
 use barchan_sim::scene::{Contact, DemSettings, Stiffness};
 use barchan_sim::solver::{Solver, StepReport};
 use barchan_sim::start::start;
 use barchan_sim::state::State;
+use barchan_sim::wet::soak;
 use barchan_solvers::dem::Dem;
 use glam::{Quat, Vec3, Vec4};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const GRAVITY: f64 = 9.81;
@@ -122,6 +124,7 @@ impl Run {
             .solids
             .place(&self.model, step.start, step.end)
             .unwrap();
+        soak(&self.model, &mut self.state, &step);
         let report = self
             .solver
             .step(&self.model, &mut self.state, step.dt)
@@ -137,6 +140,14 @@ impl Run {
             if self.state.clock.time() >= time {
                 return report;
             }
+        }
+    }
+
+    /// Until all sleep, for at most so many seconds.
+    fn until_asleep(&mut self, most: f64) {
+        let end = self.state.clock.time() + most;
+        while measure(&self.until(self.state.clock.time() + 0.02), "awake") > 0.0 {
+            assert!(self.state.clock.time() < end, "some are awake");
         }
     }
 }
@@ -524,15 +535,7 @@ fn bed() -> Model {
 #[test]
 fn a_bed_comes_to_rest_sleeps_and_wakes_where_it_is_hit() {
     let mut run = Run::new(bed(), soft());
-    let mut report = run.until(0.5);
-    while measure(&report, "awake") > 0.0 && run.state.clock.time() < 2.0 {
-        report = run.until(run.state.clock.time() + 0.05);
-    }
-    assert!(
-        measure(&report, "awake") < 0.5,
-        "{} awake",
-        measure(&report, "awake")
-    );
+    run.until_asleep(2.0);
     let places = run.state.particles.position.clone();
     run.until(run.state.clock.time() + 0.5);
     assert_eq!(
@@ -565,6 +568,117 @@ fn a_bed_comes_to_rest_sleeps_and_wakes_where_it_is_hit() {
         most = most.max(measure(&run.step().1, "awake"));
     }
     assert!(most > 1.5, "it woke nobody");
+}
+
+/// A block of grains that hold together as long as they are wet, which they are from the start.
+fn wet_block() -> Model {
+    let mut model = model(Grain {
+        rolling: 0.2,
+        ..ball()
+    });
+    model.materials[0].wet_cohesion = 3e3;
+    model.bodies.push(wall(Vec3::Y, Vec3::ZERO, 1.0));
+    let half = Vec3::new(0.0255, 0.0, 0.0255);
+    fill(&mut model, -half, half + Vec3::Y * 0.0605, Vec3::ZERO);
+    model.wet.push(wetting(1.0, 1e3, 0.0));
+    model
+}
+
+/// A region that turns all there is to this wetness at this rate [1/s] from a time [s] on.
+fn wetting(wetness: f32, rate: f64, from: f64) -> Wet {
+    Wet {
+        shape: Shape::Sphere { radius: 10.0 },
+        wetness,
+        rate,
+        active: Interval {
+            from,
+            until: from + 0.1,
+        },
+    }
+}
+
+#[test]
+fn what_sleeps_wakes_when_it_is_dried() {
+    let dried = |rate: f64, restarts: bool| {
+        let mut run = Run::new(wet_block(), soft());
+        run.until_asleep(2.0);
+        let places = run.state.particles.position.clone();
+        let now = run.state.clock.time();
+        run.model.wet.push(wetting(0.0, rate, now));
+        for _ in 0..50 {
+            if restarts {
+                run.solver = Dem::new(&run.model, soft());
+            }
+            run.step();
+        }
+        run.until(now + 0.3);
+        let ways = places.iter().zip(&run.state.particles.position);
+        let farthest = ways.map(|(a, b)| a.distance(*b)).fold(0.0, f32::max);
+        (farthest, bytes_of(&run))
+    };
+    // Little by little, and all of it in one step.
+    for rate in [100.0, 1e9] {
+        let (farthest, bytes) = dried(rate, false);
+        assert!(farthest > 0.5 * SIZE as f32, "{farthest} m at {rate}");
+        assert!(bytes == dried(rate, true).1, "restarts at {rate}");
+    }
+}
+
+#[test]
+fn sticky_composites_come_to_rest() {
+    let mut model = model(named("tetrahedron"));
+    model.materials[0].cohesion = 3e3;
+    model.materials[0].restitution = 0.3;
+    model.bodies.push(wall(Vec3::Y, Vec3::ZERO, 1.0));
+    let half = Vec3::new(0.0205, 0.0, 0.0205);
+    fill(&mut model, -half, half + Vec3::Y * 0.0505, Vec3::ZERO);
+    // Each ball pulls with some thirty weights of its grain, on a dozen others.
+    let mut run = Run::new(model, soft());
+    run.until_asleep(1.0);
+}
+
+/// A box of 6 cm in two files, the second a tenth of a second later and 15 cm further along x.
+fn box_in_files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("dem_box");
+    std::fs::create_dir_all(&folder).unwrap();
+    let cube = barchan_base::mesh::unit_cube();
+    let save = |x: f32| {
+        let place = |v: &Vec3| *v * 0.06 + Vec3::new(x, 0.032, 0.0);
+        let corners = cube.vertices().iter().map(place);
+        let corners = corners.map(|v| format!("v {} {} {}\n", v.x, v.y, v.z));
+        let faces = cube.triangles().iter();
+        let faces = faces.map(|t| format!("f {} {} {}\n", t[0] + 1, t[1] + 1, t[2] + 1));
+        let path = folder.join(format!("{x}.obj"));
+        std::fs::write(&path, corners.chain(faces).collect::<String>()).unwrap();
+        path
+    };
+    [-0.1, 0.05].map(save).to_vec()
+}
+
+#[test]
+fn a_body_of_mesh_files_pushes_what_rests() {
+    let mut model = model(ball());
+    model.bodies.push(wall(Vec3::Y, Vec3::ZERO, 0.5));
+    model.bodies.push(Body {
+        form: Form::Sequence(MeshSequence {
+            files: box_in_files(),
+            fps: 10.0,
+            start: 0.0,
+            pose: Pose::IDENTITY,
+            scale: 1.0,
+            cell: Some(0.03),
+            resolution: SIZE as f32,
+        }),
+        ..wall(Vec3::Y, Vec3::ZERO, 0.3)
+    });
+    let rest = |x: f32, z: f32| (Vec3::new(x, 0.004_999, z), Vec3::ZERO);
+    let all = [rest(0.0, 0.0), rest(0.011, 0.01), rest(0.011, -0.01)];
+    let mut run = grains(model, young(1e6), &all);
+    run.until(0.1);
+    // Its front has come from -7 to 8 cm.
+    for at in &run.state.particles.position {
+        assert!(at.x > 0.08, "passed through a grain at {at}");
+    }
 }
 
 #[test]
@@ -609,35 +723,55 @@ fn grains_from_an_emitter_wait_until_their_place_is_free() {
     assert!(speeds.fold(0.0, f32::max) < 2.0, "nothing burst");
 }
 
-#[test]
-fn poured_balls_pack_as_they_should_and_composites_looser() {
-    let fraction = |name: &str| {
-        let mut model = bed();
-        model.grains = vec![Grain {
-            friction: 0.3,
-            ..named(name)
-        }];
-        fill(
-            &mut model,
-            Vec3::Y * 0.0601,
-            Vec3::new(0.0601, 0.1802, 0.0601),
-            Vec3::new(-0.1, 0.0, 0.2),
-        );
-        let mut run = Run::new(model, soft());
-        run.until(0.4);
-        let p = &run.state.particles;
-        // The middle of the heap by height, all of the box across.
-        let (low, high) = (0.02f32, 0.07f32);
-        let inside = p
-            .position
+/// The part of space that grains fill in a box that they were poured into, a diameter from its floor, its walls and their surface: nearer
+/// to a wall they lie in rows.
+fn filled(name: &str) -> f64 {
+    let mut model = bed();
+    model.grains = vec![Grain {
+        friction: 0.3,
+        // Of one size, balls would stand in the columns that they are filled in.
+        sizes: Sizes::uniform(0.8 * SIZE, SIZE).unwrap(),
+        ..named(name)
+    }];
+    fill(
+        &mut model,
+        Vec3::Y * 0.0601,
+        Vec3::new(0.0601, 0.1802, 0.0601),
+        Vec3::new(-0.1, 0.0, 0.2),
+    );
+    let mut run = Run::new(model, soft());
+    run.until(0.4);
+    let p = &run.state.particles;
+    let highest = p.position.iter().map(|at| at.y).fold(0.0, f32::max);
+    assert!(highest > 0.05, "no heap of {highest} m");
+    let turns = p.extra[0].entries::<Vec4>();
+    let own = run.model.grains[0].shape.balls().iter();
+    let own = own.flat_map(|(at, radius)| {
+        let placed = move |i: usize| {
+            let at = Quat::from_vec4(turns[i]) * at.as_vec3() * p.radius[i];
+            (p.position[i] + at, *radius as f32 * p.radius[i])
+        };
+        (0..p.len()).map(placed)
+    });
+    let balls: Vec<(Vec3, f32)> = own.collect();
+    let row = |from: f32, count: usize| (0..count).map(move |i| from + 0.002 * (i as f32 + 0.5));
+    let points = row(0.01, 20).flat_map(|x| {
+        row(0.01, 15).flat_map(move |y| row(0.01, 20).map(move |z| Vec3::new(x, y, z)))
+    });
+    let within = |at: Vec3| {
+        balls
             .iter()
-            .filter(|at| at.y > low && at.y < high)
-            .count();
-        let volume = run.model.grains[0].shape.solid().volume * (0.5 * SIZE).powi(3);
-        inside as f64 * volume / (f64::from(high - low) * 0.0601f64.powi(2))
+            .any(|(ball, r)| at.distance_squared(*ball) < r * r)
     };
-    let (balls, cubes) = (fraction("ball"), fraction("popcorn"));
-    // Flat walls six grains apart cost some six hundredths of the 0.60 to 0.64 of a wide heap.
-    assert!((0.50..0.64).contains(&balls), "{balls}");
-    assert!(cubes < balls, "{cubes} and {balls}");
+    let found: Vec<f64> = points.map(|at| f64::from(u8::from(within(at)))).collect();
+    found.iter().sum::<f64>() / found.len() as f64
+}
+
+#[test]
+fn poured_balls_lie_at_random_and_popcorn_looser() {
+    let (balls, popcorn) = (filled("ball"), filled("popcorn"));
+    // From the loosest that stand, 0.555 (Onoda & Liniger 1990), to the densest without order, 0.64; 0.59 was found.
+    assert!((0.555..0.64).contains(&balls), "{balls}");
+    // By 0.14; which grains of some sixty are in the middle decides 0.02 of either.
+    assert!(popcorn < balls - 0.05, "{popcorn} and {balls}");
 }

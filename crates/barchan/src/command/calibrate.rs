@@ -1,7 +1,7 @@
 //! `barchan calibrate`: which contacts between grains give which angle of repose, found by pouring piles of them.
 
 use super::say::{out, talk};
-use super::{Failure, start_threads};
+use super::{Failure, start_threads, within};
 use crate::validate::{Grains, WAYS, Way};
 use barchan_out::plot::{Mark, Plot, Series};
 use barchan_sim::atomic;
@@ -16,16 +16,16 @@ pub struct CalibrateArgs {
     #[arg(long = "shape", value_name = "NAME")]
     shapes: Vec<String>,
     /// Coefficients of friction to try, instead of the table's
-    #[arg(long, value_delimiter = ',', value_parser = coefficient)]
+    #[arg(long, value_delimiter = ',', value_parser = within(0.0, 100.0))]
     friction: Vec<f64>,
     /// Coefficient of rolling resistance to try them with
-    #[arg(long, default_value_t = 0.0, requires = "friction", value_parser = coefficient)]
+    #[arg(long, default_value_t = 0.0, requires = "friction", value_parser = within(0.0, 100.0))]
     rolling: f64,
     /// How the angle is measured: a slab or a cone poured, a bed drained, a layer tilted
     #[arg(long, value_name = "WAY", default_value = "slab", value_parser = way)]
     by: &'static Way,
     /// Rate of pouring over the usual one
-    #[arg(long, default_value_t = 1.0, value_parser = rate)]
+    #[arg(long, default_value_t = 1.0, value_parser = within(0.01, 10.0))]
     rate: f64,
     /// Grains from the middle of a pile to its foot, or along the bed
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u32).range(8..=400))]
@@ -67,20 +67,6 @@ const COMPOSITES: [(f64, f64); 8] = [
     (1.0, 0.2),
     (1.2, 0.6),
 ];
-
-fn coefficient(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(number) if (0.0..=100.0).contains(&number) => Ok(number),
-        _ => Err("a coefficient is a number from 0 to 100".into()),
-    }
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(number) if (0.01..=10.0).contains(&number) => Ok(number),
-        _ => Err("a rate is a number from 0.01 to 10".into()),
-    }
-}
 
 fn way(text: &str) -> Result<&'static Way, String> {
     let names: Vec<&str> = WAYS.iter().map(|way| way.name).collect();

@@ -135,7 +135,7 @@ fn compare_methods(args: &CompareArgs) -> Result<(), Failure> {
 fn known(name: &str) -> Result<&'static Method, Failure> {
     method(name).ok_or_else(|| {
         let all: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
-        let advice = scene::problem::suggest(name, &all);
+        let advice = scene::suggest(name, &all);
         Failure::Input(format!("there is no method \"{name}\"; {advice}"))
     })
 }

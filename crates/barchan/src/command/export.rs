@@ -2,7 +2,7 @@
 
 use super::progress::{Progress, Voice};
 use super::stats::chosen;
-use super::{Failure, FramesArg};
+use super::{Failure, FramesArg, one_of};
 use barchan_out::cache::RunFolder;
 use barchan_out::export::{Job, What};
 use barchan_sim::scene::Format;
@@ -14,7 +14,7 @@ pub struct ExportArgs {
     /// The run's folder
     folder: PathBuf,
     /// Formats of the files, with commas between
-    #[arg(long, value_parser = format_of, value_delimiter = ',', required = true)]
+    #[arg(long, value_parser = one_of(Format::WORDS, Format::from_word), value_delimiter = ',', required = true)]
     format: Vec<Format>,
     /// What to export: the particles, the same as grains with their shapes, or the meshes that `barchan surface` made
     #[arg(long, value_enum, default_value = "particles")]
@@ -44,10 +44,6 @@ impl From<WhatArg> for What {
             WhatArg::Mesh => Self::Mesh,
         }
     }
-}
-
-fn format_of(word: &str) -> Result<Format, String> {
-    Format::from_word(word).ok_or_else(|| barchan_sim::scene::problem::suggest(word, Format::WORDS))
 }
 
 impl ExportArgs {

@@ -1,5 +1,6 @@
 //! Ranges of frames on the command line.
 
+use barchan_sim::scene::MOST_FRAMES;
 use std::str::FromStr;
 
 /// Frames from one to another, both included.
@@ -16,8 +17,10 @@ impl FromStr for FrameRange {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let number = |part: &str| {
-            part.parse::<u32>()
-                .map_err(|_| format!("\"{part}\" is not a frame number"))
+            let number = part.parse::<u32>().ok();
+            number
+                .filter(|number| u64::from(*number) <= MOST_FRAMES)
+                .ok_or_else(|| format!("\"{part}\" is not a frame number, from 0 to {MOST_FRAMES}"))
         };
         let range = match text.split_once("..") {
             None => {
@@ -86,6 +89,7 @@ mod tests {
             })
         );
         assert!(range("9..5").is_err() && range("x").is_err() && range("-1").is_err());
+        assert!(range("..999999").is_ok() && range("..1000000").is_err());
         assert!(range("5..9").is_ok_and(|r| r.contains(9) && !r.contains(10)));
     }
 }

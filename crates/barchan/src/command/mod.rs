@@ -23,9 +23,10 @@ mod surface;
 mod validate;
 
 use barchan_sim::scene::{self, Scene, SceneError};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use frames::FrameRange;
-use say::{out, talk};
+use say::{lost, out, talk};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -169,6 +170,23 @@ fn start_threads(threads: Option<u16>) -> usize {
     rayon::current_num_threads()
 }
 
+/// A reader of words that --help lists, and what each stands for.
+fn one_of<T: Clone + Send + Sync + 'static>(
+    words: &'static [&'static str],
+    meaning: fn(&str) -> Option<T>,
+) -> impl TypedValueParser<Value = T> {
+    let words = PossibleValuesParser::new(words.iter().copied());
+    words.try_map(move |word| meaning(&word).ok_or("it is not one of the words"))
+}
+
+/// A reader of numbers from `least` to `most`.
+fn within(least: f64, most: f64) -> impl Fn(&str) -> Result<f64, String> + Clone {
+    move |text| match text.parse() {
+        Ok(value) if (least..=most).contains(&value) => Ok(value),
+        _ => Err(format!("a number from {least} to {most} is needed")),
+    }
+}
+
 /// Where a scene's run goes if nobody says.
 fn default_folder(scene: &Scene) -> PathBuf {
     Path::new("out").join(&scene.name)
@@ -214,7 +232,13 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => match lost() {
+            None => ExitCode::SUCCESS,
+            Some(error) => {
+                talk(&format!("error: the results could not be written: {error}"));
+                ExitCode::from(1)
+            }
+        },
         Err(Failure::Run(message)) => {
             talk(&format!("error: {message}"));
             ExitCode::from(1)

@@ -2,7 +2,8 @@
 
 use super::Failure;
 use super::say::{out, talk};
-use std::io::Write;
+use barchan_sim::atomic;
+use barchan_sim::scene::suggest;
 use std::path::PathBuf;
 
 /// Arguments of `new`.
@@ -62,7 +63,7 @@ pub fn new(args: &NewArgs) -> Result<(), Failure> {
     };
     let Some(scene) = GALLERY.iter().find(|scene| scene.name == name) else {
         let names: Vec<&str> = GALLERY.iter().map(|scene| scene.name).collect();
-        let advice = barchan_sim::scene::problem::suggest(name, &names);
+        let advice = suggest(name, &names);
         return Err(Failure::Input(format!(
             "there is no gallery scene \"{name}\"; {advice}"
         )));
@@ -71,9 +72,7 @@ pub fn new(args: &NewArgs) -> Result<(), Failure> {
         .output
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("{name}.toml")));
-    let written =
-        std::fs::File::create_new(&path).and_then(|mut file| file.write_all(scene.text.as_bytes()));
-    written.map_err(|error| match error.kind() {
+    atomic::create(&path, scene.text.as_bytes()).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => Failure::Input(format!(
             "{} exists already; choose another name with -o",
             path.display()

@@ -3,7 +3,7 @@
 use super::progress::{Progress, Voice};
 use super::say::duration;
 use super::stats::chosen;
-use super::{Failure, FramesArg, start_threads};
+use super::{Failure, FramesArg, one_of, start_threads};
 use barchan_out::cache::RunFolder;
 use barchan_out::render::{Outcome, RenderError, Stage};
 use barchan_sim::scene::{self, CameraPath, Render, Scene, View, What, parse_size};
@@ -52,17 +52,8 @@ pub struct LookArgs {
     #[arg(long, value_name = "COLUMN")]
     color: Option<String>,
     /// What to draw
-    #[arg(long, value_parser = what_of)]
+    #[arg(long, value_parser = one_of(What::WORDS, What::from_word))]
     what: Option<What>,
-}
-
-fn what_of(word: &str) -> Result<What, String> {
-    match word {
-        "auto" => Ok(What::Auto),
-        "grains" => Ok(What::Grains),
-        "mesh" => Ok(What::Mesh),
-        _ => Err(scene::problem::suggest(word, What::WORDS)),
-    }
 }
 
 fn parse_camera(text: &str) -> Result<View, String> {

@@ -178,7 +178,8 @@ fn prepare(mut scene: Scene, args: &RunArgs) -> Result<Job, Failure> {
         .unwrap_or(scene.frames);
     scene.frames = last;
     allow(&scene, &*solver)?;
-    admit(&scene, &estimate_run(&scene, &*solver, threads), &path)?;
+    let cost = estimate_run(&scene, &*solver, threads);
+    admit(&scene, &cost, &path, args.fresh)?;
     let before = seconds_before(&path);
     let record = Record {
         scene: &scene,
@@ -294,7 +295,7 @@ fn simulate(job: &mut Job, progress: &RefCell<Progress>) -> Result<Outcome, RunE
         },
     );
     if !job.resumed {
-        recorder.start(&job.state, &job.coupling.save())?;
+        recorder.start(&job.state, &*job.coupling)?;
     }
     let mut run = Run {
         model: &job.scene.model,
@@ -343,7 +344,7 @@ impl Job {
 }
 
 fn watch_for_interrupts() {
-    // Fails only if a handler is set already, which no command does.
+    // Fails only if a handler is set already: this one, where a command runs several scenes.
     let _ = ctrlc::set_handler(|| {
         let again = STOP.swap(true, Ordering::SeqCst);
         let simulates = SIMULATES.load(Ordering::SeqCst);

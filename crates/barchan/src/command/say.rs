@@ -1,10 +1,23 @@
 //! The two voices: results on stdout, talk on stderr. A closed pipe ends the talk, not the program.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
+use std::sync::OnceLock;
+
+/// Why a line of results could not be written.
+static LOST: OnceLock<std::io::Error> = OnceLock::new();
 
 /// A line of results.
 pub fn out(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+    match writeln!(std::io::stdout(), "{line}") {
+        // Whoever closed the pipe has read enough.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => _ = LOST.set(error),
+        _ => {}
+    }
+}
+
+/// Why results are missing, where they could not be written.
+pub fn lost() -> Option<&'static std::io::Error> {
+    LOST.get()
 }
 
 /// A line of talk.

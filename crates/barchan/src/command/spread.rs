@@ -5,6 +5,7 @@ use super::progress::Progress;
 use super::say::{grouped, out, talk};
 use super::stage::StageArgs;
 use barchan_base::mesh::load_mesh;
+use barchan_out::cache::RunFolder;
 use barchan_out::spread::{Made, On, StageError, frame};
 use barchan_sim::atomic;
 use barchan_sim::scene::{self, SpreadDoc, SpreadOn};
@@ -72,11 +73,7 @@ pub fn spread(args: &SpreadArgs) -> Result<(), Failure> {
         .output
         .clone()
         .unwrap_or_else(|| folder.path().join("spread"));
-    if to == folder.path() {
-        return Err(Failure::Input(
-            "the new frames would replace those of the run; choose another folder with -o".into(),
-        ));
-    }
+    check_target(&folder, &to)?;
     let mesh = args.mesh().map(load_mesh).transpose();
     let mesh = mesh.map_err(|error| {
         Failure::Input(format!(
@@ -93,8 +90,10 @@ pub fn spread(args: &SpreadArgs) -> Result<(), Failure> {
         (None, None) => On::Material,
     };
     std::fs::create_dir_all(&to)
-        .and_then(|()| atomic::write_bytes(&to.join("run.toml"), folder.record().as_bytes()))
+        .and_then(|()| atomic::write_bytes(&to.join("run.toml"), folder.record_for(&to).as_bytes()))
         .map_err(|error| Failure::Run(format!("cannot write to {}: {error}", to.display())))?;
+    let mut target = RunFolder::open(&to).map_err(Failure::run)?;
+    target.lock().map_err(Failure::input)?;
     let (voice, json) = (args.stage.voice(), args.stage.json);
     let mut progress = Progress::new("spread", 0, frames.len() as u32, voice, json);
     let mut failures = Vec::new();
@@ -115,6 +114,29 @@ pub fn spread(args: &SpreadArgs) -> Result<(), Failure> {
     }
     if !args.stage.quiet {
         talk(&format!("{} frames in {}", frames.len(), to.display()));
+    }
+    Ok(())
+}
+
+/// The new frames may go where nothing is yet, or where such frames of this run are.
+fn check_target(run: &RunFolder, to: &Path) -> Result<(), Failure> {
+    let refuse = |what: &str| {
+        let to = to.display();
+        Err(Failure::Input(format!(
+            "the new frames would replace those of {what} in {to}; choose another folder with -o"
+        )))
+    };
+    let Ok(there) = RunFolder::open(to) else {
+        return Ok(());
+    };
+    if to.canonicalize().ok() == run.path().canonicalize().ok() {
+        return refuse("the run itself");
+    }
+    // Only what was simulated there has checkpoints.
+    let checkpoints = there.checkpoint_path(0);
+    let is_simulated = checkpoints.parent().is_some_and(Path::exists);
+    if is_simulated || there.recorded("identity") != run.recorded("identity") {
+        return refuse("another run");
     }
     Ok(())
 }

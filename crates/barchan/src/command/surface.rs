@@ -109,7 +109,7 @@ pub fn make_surfaces(
         }
         progress.tick(done);
     }
-    stage.finish(frames).map_err(Failure::run)?;
+    stage.finish().map_err(Failure::run)?;
     let already = match there {
         0 => String::new(),
         there => format!(", {there} frames were there already"),

@@ -1,7 +1,7 @@
 //! `barchan validate`: runs the cases, tells what each found, and fails where one fails.
 
 use super::say::{duration, grouped, out, talk};
-use super::{Failure, start_threads};
+use super::{Failure, start_threads, within};
 use crate::validate::{
     CASES, Case, Finding, METHODS, Method, Plan, Record, Size, Skill, Wanted, make_all, method,
     page,
@@ -26,22 +26,22 @@ pub struct ValidateArgs {
     #[arg(long, value_name = "SIZE", default_value = "fast", value_parser = ["fast", "full"])]
     size: String,
     /// Friction angles in place of the case's own, in degrees
-    #[arg(long = "angle", value_name = "DEG,…", value_delimiter = ',', value_parser = angle)]
+    #[arg(long = "angle", value_name = "DEG,…", value_delimiter = ',', value_parser = within(1.0, 60.0))]
     angles: Vec<f64>,
     /// Aspect ratios (or what the case calls its ratio) in place of its own
-    #[arg(long = "ratio", value_name = "R,…", value_delimiter = ',', value_parser = number)]
+    #[arg(long = "ratio", value_name = "R,…", value_delimiter = ',', value_parser = within(-60.0, 60.0))]
     ratios: Vec<f64>,
     /// Particles along the case's reference length in place of its own
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = fineness)]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = within(4.0, 400.0))]
     across: Vec<f64>,
     /// Distance between particles (and a grid's cells) as a part of what it would be: 0.5 is twice as fine
-    #[arg(long, value_name = "PART", value_parser = finer)]
+    #[arg(long, value_name = "PART", value_parser = within(0.1, 1.0))]
     spacing: Option<f64>,
     /// Lengths of steps, as parts of what the method would take
-    #[arg(long = "step", value_name = "PART,…", value_delimiter = ',', value_parser = part)]
+    #[arg(long = "step", value_name = "PART,…", value_delimiter = ',', value_parser = within(0.01, 2.0))]
     steps: Vec<f64>,
     /// Rate of pouring over the usual one, where a case pours
-    #[arg(long, value_name = "PART", value_parser = part)]
+    #[arg(long, value_name = "PART", value_parser = within(0.01, 2.0))]
     rate: Option<f64>,
     /// Seeds that the mean is taken of, where a case knows seeds
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
@@ -135,39 +135,12 @@ fn forms() -> Vec<&'static str> {
     forms
 }
 
-fn angle(text: &str) -> Result<f64, String> {
-    between(text, 1.0, 60.0)
-}
-
-fn number(text: &str) -> Result<f64, String> {
-    between(text, -60.0, 60.0)
-}
-
-fn fineness(text: &str) -> Result<f64, String> {
-    between(text, 4.0, 400.0)
-}
-
-fn finer(text: &str) -> Result<f64, String> {
-    between(text, 0.1, 1.0)
-}
-
-fn part(text: &str) -> Result<f64, String> {
-    between(text, 0.01, 2.0)
-}
-
 fn shape(text: &str) -> Result<&'static str, String> {
     let mut names = NAMED.iter().map(|(name, _)| *name);
     names.find(|name| *name == text).ok_or_else(|| {
         let names: Vec<&str> = NAMED.iter().map(|(name, _)| *name).collect();
         format!("possible: {}", names.join(", "))
     })
-}
-
-fn between(text: &str, least: f64, most: f64) -> Result<f64, String> {
-    match text.parse() {
-        Ok(value) if (least..=most).contains(&value) => Ok(value),
-        _ => Err(format!("a number from {least} to {most} is needed")),
-    }
 }
 
 /// Tells what a trial found.

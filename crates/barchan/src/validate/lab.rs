@@ -235,6 +235,17 @@ impl Lab {
         sum / self.mass()
     }
 
+    /// Root mean square distance [m] of the material from its centre.
+    pub fn size(&self) -> f64 {
+        let center = self.center_of_mass();
+        let particles = &self.state.particles;
+        let each = particles.mass.iter().zip(&particles.position);
+        let sum: f64 = each
+            .map(|(mass, place)| f64::from(*mass) * place.as_dvec3().distance_squared(center))
+            .sum();
+        (sum / self.mass()).sqrt()
+    }
+
     /// Kinetic energy of the particles [J].
     pub fn energy(&self) -> f64 {
         let particles = &self.state.particles;
@@ -258,11 +269,11 @@ impl Recorder for LastLine {
         Ok(())
     }
 
-    fn frame(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
+    fn frame(&mut self, _: &State, _: &dyn Coupling) -> Result<(), RecordError> {
         Ok(())
     }
 
-    fn interrupted(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
+    fn interrupted(&mut self, _: &State, _: &dyn Coupling) -> Result<(), RecordError> {
         Ok(())
     }
 }
@@ -294,8 +305,8 @@ impl Solver for Paced {
         self.inner.disturb(state);
     }
 
-    fn cost(&self) -> Cost {
-        self.inner.cost()
+    fn cost(&self, model: &Model) -> Cost {
+        self.inner.cost(model)
     }
 }
 

@@ -11,6 +11,8 @@ use std::path::{Component, Path};
 const MOST_NODES: usize = 100_000;
 /// Deepest nesting of nodes.
 const MOST_DEPTH: usize = 64;
+/// Vertices and corners gathered at most: a file may place a mesh so often that it would fill the memory.
+const MOST_GATHERED: usize = 1 << 26;
 
 pub(super) fn read(bytes: &[u8], folder: &Path) -> Result<Soup, String> {
     let Gltf { document, blob } = Gltf::from_slice(bytes).map_err(|e| e.to_string())?;
@@ -44,6 +46,13 @@ pub(super) fn read(bytes: &[u8], folder: &Path) -> Result<Soup, String> {
                 Some(indices) => read_indices(&indices, &buffers)?,
                 None => (0..points.len() as u32).collect(),
             };
+            if (vertices.len() + points.len()).max(3 * triangles.len() + corners.len())
+                > MOST_GATHERED
+            {
+                return Err(format!(
+                    "its nodes place more than {MOST_GATHERED} vertices or corners"
+                ));
+            }
             vertices.extend(points.iter().map(|p| place.transform_point3(*p)));
             let (faces, _) = corners.as_chunks::<3>();
             triangles.extend(
@@ -55,6 +64,20 @@ pub(super) fn read(bytes: &[u8], folder: &Path) -> Result<Soup, String> {
         pending.extend(node.children().map(|child| (child, place, depth + 1)));
     }
     Ok((vertices, triangles))
+}
+
+/// The bytes of its side files, as far as they can be read.
+pub(super) fn side_files(bytes: &[u8], folder: &Path) -> Vec<Vec<u8>> {
+    let Ok(Gltf { document, .. }) = Gltf::from_slice(bytes) else {
+        return Vec::new();
+    };
+    let read = |buffer: gltf::Buffer| match buffer.source() {
+        gltf::buffer::Source::Uri(uri) if !uri.starts_with("data:") => {
+            read_side_file(uri, folder).ok()
+        }
+        _ => None,
+    };
+    document.buffers().filter_map(read).collect()
 }
 
 fn read_buffers(

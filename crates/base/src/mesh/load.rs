@@ -54,22 +54,34 @@ pub fn load_mesh(path: &Path) -> Result<Mesh, LoadError> {
     parse_mesh(path, &bytes)
 }
 
+/// The bytes of the files that the one at `path`, of these `bytes`, takes its data from: glTF does. Those that cannot be read
+/// are left out; whoever reads the mesh tells why.
+pub fn side_files(path: &Path, bytes: &[u8]) -> Vec<Vec<u8>> {
+    match extension_of(path).as_deref() {
+        Some("gltf" | "glb") => gltf_file::side_files(bytes, folder_of(path)),
+        _ => Vec::new(),
+    }
+}
+
+fn extension_of(path: &Path) -> Option<String> {
+    path.extension()
+        .map(|e| e.to_string_lossy().to_ascii_lowercase())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
+
 /// Like [`load_mesh`], for bytes already read from `path`; only glTF's side files are read from disk.
 ///
 /// # Errors
 /// As [`load_mesh`].
 pub fn parse_mesh(path: &Path, bytes: &[u8]) -> Result<Mesh, LoadError> {
-    let extension = path
-        .extension()
-        .map(|e| e.to_string_lossy().to_ascii_lowercase());
-    let (format, soup) = match extension.as_deref() {
+    let (format, soup) = match extension_of(path).as_deref() {
         Some("obj") => ("OBJ", read_obj(bytes)),
         Some("stl") => ("STL", read_stl(bytes)),
         Some("ply") => ("PLY", ply_file::read(bytes)),
-        Some("gltf" | "glb") => (
-            "glTF",
-            gltf_file::read(bytes, path.parent().unwrap_or(Path::new(""))),
-        ),
+        Some("gltf" | "glb") => ("glTF", gltf_file::read(bytes, folder_of(path))),
         _ => {
             return Err(LoadError::Format {
                 path: path.to_owned(),
@@ -248,6 +260,27 @@ mod tests {
                 .to_string()
                 .contains("dune.blend: unknown mesh format")
         );
+    }
+
+    #[test]
+    fn a_small_file_that_places_a_mesh_too_often_is_refused() {
+        let (nodes, corners) = (2000, 36_000);
+        let list =
+            |item: &dyn Fn(usize) -> String| (0..nodes).map(item).collect::<Vec<_>>().join(",");
+        let text = format!(
+            r#"{{"asset":{{"version":"2.0"}},"scene":0,"scenes":[{{"nodes":[{}]}}],"nodes":[{}],
+            "meshes":[{{"primitives":[{{"attributes":{{"POSITION":0}},"indices":1}}]}}],
+            "accessors":[
+              {{"bufferView":0,"componentType":5126,"count":1,"type":"VEC3","min":[0,0,0],"max":[0,0,0]}},
+              {{"bufferView":0,"componentType":5121,"count":{corners},"type":"SCALAR"}}],
+            "bufferViews":[{{"buffer":0,"byteOffset":0,"byteLength":{corners}}}],
+            "buffers":[{{"byteLength":{corners},"uri":"data:a;base64,{}"}}]}}"#,
+            list(&|node| node.to_string()),
+            list(&|_| r#"{"mesh":0}"#.into()),
+            "A".repeat(corners * 4 / 3)
+        );
+        let refused = parse_mesh(Path::new("a.gltf"), text.as_bytes()).unwrap_err();
+        assert!(refused.to_string().contains("place more than"), "{refused}");
     }
 
     /// Readers must survive anything: random bytes, and valid files with bytes changed, cut or repeated.

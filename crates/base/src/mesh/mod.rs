@@ -5,7 +5,7 @@ mod load;
 mod ply_file;
 mod winding;
 
-pub use load::{LoadError, load_mesh, parse_mesh};
+pub use load::{LoadError, load_mesh, parse_mesh, side_files};
 pub use winding::{WindingTree, winding_number};
 
 use crate::Bounds;

@@ -69,6 +69,12 @@ pub(super) fn smooth_union(parts: &[Shape], width: f32, point: Vec3) -> Surface 
     }
 }
 
+/// How far a smooth union of so many parts bulges past their union, over its width. Each part adds h²/4 to the
+/// bulge b before it, and can be no nearer to it than h = 1 − b.
+pub(super) fn most_bulge(parts: usize) -> f32 {
+    (1..parts).fold(0.0, |bulge: f32, _| bulge + 0.25 * (1.0 - bulge).powi(2))
+}
+
 pub(super) fn bounds_of_any(parts: &[Shape]) -> Bounds {
     parts
         .iter()

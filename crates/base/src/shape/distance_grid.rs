@@ -283,11 +283,6 @@ impl DistanceGrid {
         self.cell
     }
 
-    /// Fine blocks held, of all blocks.
-    pub fn block_counts(&self) -> (usize, usize) {
-        (self.fine.len(), self.kinds.len())
-    }
-
     /// Signed distance [m] at `point`.
     pub fn distance(&self, point: Vec3) -> f32 {
         self.look(point, |corners, f, _| corners.value(f)).distance
@@ -555,8 +550,11 @@ mod tests {
 
     #[test]
     fn the_grid_holds_the_surface_not_the_volume() {
-        let (coarse, _) = sampled(&Shape::Sphere { radius: 0.5 }, 0.01).block_counts();
-        let (fine, all) = sampled(&Shape::Sphere { radius: 0.5 }, 0.005).block_counts();
+        let blocks = |cell: f32| {
+            let grid = sampled(&Shape::Sphere { radius: 0.5 }, cell);
+            (grid.fine.len(), grid.kinds.len())
+        };
+        let ((coarse, _), (fine, all)) = (blocks(0.01), blocks(0.005));
         let growth = fine as f64 / coarse as f64;
         assert!(growth < 5.0, "fine blocks grew {growth} times"); // 4 for a surface, 8 for a volume
         assert!(fine * 2 < all);

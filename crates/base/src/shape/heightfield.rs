@@ -25,8 +25,8 @@ pub enum HeightfieldError {
     Mesh(#[from] MeshError),
 }
 
-/// The most samples an image may have: 16384².
-const MOST_SAMPLES: usize = 1 << 28;
+/// The most samples an image may have: 4096², which make a mesh of 34 million triangles.
+const MOST_SAMPLES: u64 = 1 << 24;
 
 impl Heightfield {
     /// Heights [m] row by row; rows run along x, one after the other along z.
@@ -53,11 +53,15 @@ impl Heightfield {
         let mut decoder = png::Decoder::new(Cursor::new(bytes));
         decoder.set_transformations(png::Transformations::EXPAND);
         let mut reader = decoder.read_info().map_err(broken)?;
-        let size = reader
-            .output_buffer_size()
-            .filter(|size| *size <= 8 * MOST_SAMPLES);
-        let mut pixels =
-            vec![0; size.ok_or_else(|| HeightfieldError::Image("it is too large".into()))?];
+        let (width, height) = (reader.info().width, reader.info().height);
+        let fits = u64::from(width) * u64::from(height) <= MOST_SAMPLES;
+        let size = reader.output_buffer_size().filter(|_| fits);
+        let mut pixels = vec![
+            0;
+            size.ok_or_else(|| HeightfieldError::Image(format!(
+                "{width} × {height} samples are more than {MOST_SAMPLES}"
+            )))?
+        ];
         let frame = reader.next_frame(&mut pixels).map_err(broken)?;
         let channels = frame.color_type.samples();
         let heights: Vec<f32> = match frame.bit_depth {
@@ -217,5 +221,19 @@ mod tests {
         assert!(
             (field.heights[1] - 0.500_008).abs() < 1e-5 && (field.heights[2] - 1.0).abs() < 1e-6
         );
+    }
+
+    #[test]
+    fn an_image_too_large_for_a_mesh_is_refused_before_it_is_read() {
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, 4097, 4097);
+        encoder.set_color(png::ColorType::Grayscale);
+        let mut writer = encoder.write_header().unwrap();
+        writer.write_image_data(&vec![0; 4097 * 4097]).unwrap();
+        writer.finish().unwrap();
+        assert!(matches!(
+            Heightfield::from_png(&bytes),
+            Err(HeightfieldError::Image(_))
+        ));
     }
 }

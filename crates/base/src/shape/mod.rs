@@ -211,8 +211,9 @@ impl Shape {
             Self::Torus { major, minor } => around(Vec3::new(major + minor, *minor, major + minor)),
             Self::Mesh(mesh) => mesh.bounds(),
             Self::Union(parts) => combine::bounds_of_any(parts),
-            // The fillet bulges past the union by at most a quarter of its width.
-            Self::SmoothUnion(parts, width) => combine::bounds_of_any(parts).grown(0.25 * width),
+            Self::SmoothUnion(parts, width) => {
+                combine::bounds_of_any(parts).grown(combine::most_bulge(parts.len()) * width)
+            }
             Self::Intersection(parts) => combine::bounds_of_all(parts),
             Self::Difference(kept, _) => kept.bounds(),
             Self::Placed(shape, pose, scale) => {
@@ -337,6 +338,22 @@ mod tests {
     fn points() -> impl Iterator<Item = Vec3> {
         let random = Random::new(3, 0);
         (0..2000).map(move |i| random.in_cube(i, 0) * 3.0 - 1.5)
+    }
+
+    #[test]
+    fn a_smooth_union_of_many_stays_within_its_bounds() {
+        for count in 2..=5 {
+            let parts = vec![Shape::Sphere { radius: 0.5 }; count];
+            let shape = Shape::SmoothUnion(parts, 0.4);
+            let mut inwards = (0..1000).rev().map(|i| i as f32 * 0.001);
+            let reach = inwards.find(|y| shape.contains(Vec3::Y * *y));
+            let bounds = shape.bounds().max.y;
+            assert!(
+                reach.unwrap() <= bounds,
+                "{count}: {reach:?} beyond {bounds}"
+            );
+            assert!(reach.unwrap() > bounds - 0.002, "{count}: they are tight");
+        }
     }
 
     #[test]

@@ -356,7 +356,7 @@ impl<'a> Rows<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::frame::parse_frame;
+    use super::super::frame::{parse_frame, seal};
     use super::*;
 
     fn sample(bunches: u64, scale: f32) -> Grains {
@@ -462,6 +462,13 @@ mod tests {
                 }
                 damaged.truncate(damaged.len() - *cut as usize % 3);
                 let _ = parse_frame(damaged);
+                let mut sealed = whole.clone();
+                for (at, value) in edits.iter().take(3) {
+                    let at = *at as usize % sealed.len().min(5000);
+                    sealed[at] = *value;
+                }
+                seal(&mut sealed);
+                let _ = parse_frame(sealed);
             });
     }
 }

@@ -9,7 +9,7 @@ use barchan_sim::state::State;
 use serde_json::{Value, json};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// A run's folder.
 #[derive(Debug)]
@@ -90,8 +90,28 @@ pub struct Record<'a> {
     pub tally: Value,
 }
 
+/// Key of the folder that the scene's file is in, seen from the run's.
+const SCENE_FOLDER: &str = "scene_folder";
 /// Digits in a frame's file name.
 const DIGITS: usize = 6;
+
+/// The way from one folder to another. The system's own answer, for a link may stand anywhere in between.
+fn way(from: &Path, to: &Path) -> io::Result<PathBuf> {
+    let (from, to) = (from.canonicalize()?, to.canonicalize()?);
+    let both = from.components().zip(to.components());
+    let shared = both.take_while(|(a, b)| a == b).count();
+    // On another disk of Windows there is no way but its own name.
+    if shared == 0 {
+        return Ok(to);
+    }
+    let up = from.components().skip(shared).map(|_| Component::ParentDir);
+    Ok(up.chain(to.components().skip(shared)).collect())
+}
+
+/// The record's line about the scene's folder.
+fn folder_line(folder: &Path) -> String {
+    toml_text::lines(&json!({ SCENE_FOLDER: folder.display().to_string() }))
+}
 
 fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FolderError {
     let path = path.to_owned();
@@ -169,7 +189,11 @@ impl RunFolder {
         Ok(())
     }
 
-    fn lock(&mut self) -> Result<(), FolderError> {
+    /// Keeps others from writing here, for as long as this stands.
+    ///
+    /// # Errors
+    /// If someone else writes here.
+    pub fn lock(&mut self) -> Result<(), FolderError> {
         let path = self.path.join(".lock");
         let file = File::create(&path).map_err(io_error("write", &path))?;
         match file.try_lock() {
@@ -330,7 +354,7 @@ impl RunFolder {
         columns: (&[ColumnSpec], &[ColumnSpec]),
     ) -> Result<(State, Vec<u8>), CheckpointError> {
         let mut file = BufReader::with_capacity(1 << 20, File::open(path)?);
-        checkpoint::read(&mut file, scene.identity, columns)
+        checkpoint::read(&mut file, scene, columns)
     }
 
     /// Cuts the report back to the steps up to `step`, so that resumed steps are not told twice.
@@ -362,6 +386,9 @@ impl RunFolder {
     /// If it cannot be written.
     pub fn write_record(&self, record: &Record<'_>) -> Result<(), FolderError> {
         let scene = record.scene;
+        let parent = scene.path.parent().unwrap_or(Path::new(""));
+        let folder = way(&self.path, &Path::new(".").join(parent));
+        let folder = folder.map_or(String::new(), |folder| folder_line(&folder));
         let head = json!({
             "version": env!("CARGO_PKG_VERSION"),
             "scene": scene.path.display().to_string(),
@@ -376,7 +403,7 @@ impl RunFolder {
             "machine": format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         });
         let text = format!(
-            "# What ran here; written by Barchan.\n{}\n[tally]\n{}\n[parameters] # final values, SI and degrees\n{}",
+            "# What ran here; written by Barchan.\n{}{folder}\n[tally]\n{}\n[parameters] # final values, SI and degrees\n{}",
             toml_text::lines(&head),
             toml_text::lines(&record.tally),
             toml_text::lines(&scene.parameters)
@@ -390,6 +417,29 @@ impl RunFolder {
         fs::read_to_string(self.record_path()).unwrap_or_default()
     }
 
+    /// The text of `run.toml` for the folder `to`, such that the scene is found from there as well.
+    pub fn record_for(&self, to: &Path) -> String {
+        let record = self.record();
+        let Some(folder) = self.recorded(SCENE_FOLDER) else {
+            return record;
+        };
+        match way(to, &self.path.join(&folder)) {
+            Ok(moved) => record.replacen(&folder_line(folder.as_ref()), &folder_line(&moved), 1),
+            Err(_) => record,
+        }
+    }
+
+    /// The scene's file as seen from the run's folder; where it is not there, as it was named.
+    fn scene_file(&self) -> PathBuf {
+        let file: PathBuf = self.recorded("scene").unwrap_or_default().into();
+        let folder = self
+            .recorded(SCENE_FOLDER)
+            .map(|folder| self.path.join(folder));
+        let there =
+            folder.and_then(|folder| Some(folder.canonicalize().ok()?.join(file.file_name()?)));
+        there.filter(|file| file.is_file()).unwrap_or(file)
+    }
+
     /// The scene that ran here, from the final parameters in `run.toml`, with `overrides` as in [`scene::load`]. The files
     /// it names are read again.
     ///
@@ -400,9 +450,8 @@ impl RunFolder {
         let record = self.record();
         let parameters = record.split_once("\n[parameters]");
         let parameters = parameters.and_then(|(_, rest)| rest.split_once('\n'));
-        let file = self.recorded("scene").unwrap_or_default();
         match parameters {
-            Some((_, text)) => scene::parse(text, Path::new(&file), overrides),
+            Some((_, text)) => scene::parse(text, &self.scene_file(), overrides),
             None => Err(SceneError::whole(
                 &path.display().to_string(),
                 "there is no record of the scene that ran here",
@@ -415,17 +464,59 @@ impl RunFolder {
     pub fn recorded(&self, key: &str) -> Option<String> {
         let record = self.record();
         let value = |line: &str| {
-            Some(
-                line.strip_prefix(key)?
-                    .trim()
-                    .strip_prefix("= ")?
-                    .trim_matches('"')
-                    .to_owned(),
-            )
+            let said = line.strip_prefix(key)?.trim().strip_prefix("= ")?;
+            // Its texts are JSON's, too.
+            Some(serde_json::from_str(said).unwrap_or_else(|_| said.to_owned()))
         };
         record
             .lines()
             .take_while(|line| !line.starts_with('['))
             .find_map(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENE: &str = "schema = 1\nframes = 1\n[solver]\nmethod = \"ballistic\"\nresolution = 0.1\n[materials.sand]\npreset = \"dry-sand\"\n\
+                         [[fill]]\nmaterial = \"sand\"\nshape = { box = { size = [1, 1, 1], at = [5, 5, 5] } }\n\
+                         [[body]]\nname = \"rock\"\nshape = { mesh = { file = \"rock.obj\" } }\n";
+    const ROCK: &str = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
+
+    /// `to`, as seen from the current folder.
+    fn from_here(to: &Path) -> PathBuf {
+        let here = std::env::current_dir().unwrap();
+        let up = here.components().skip(1).map(|_| "..");
+        up.collect::<PathBuf>().join(to.strip_prefix("/").unwrap())
+    }
+
+    #[test]
+    fn a_run_and_its_scene_are_moved_together() {
+        let place = tempfile::tempdir().unwrap();
+        let place = place.path().canonicalize().unwrap();
+        let (old, new) = (place.join("old"), place.join("new"));
+        fs::create_dir(&old).unwrap();
+        fs::write(old.join("scene.toml"), SCENE).unwrap();
+        fs::write(old.join("rock.obj"), ROCK).unwrap();
+        let scene = scene::load(&from_here(&old.join("scene.toml")), &[]).unwrap();
+        let record = Record {
+            scene: &scene,
+            threads: 1,
+            status: "done",
+            frames_done: 1,
+            particles: 0,
+            wall_seconds: 0.0,
+            tally: json!({}),
+        };
+        drop(RunFolder::prepare(&old.join("out/run"), &record, false).unwrap());
+        fs::rename(&old, &new).unwrap();
+        let run = RunFolder::open(&new.join("out/run")).unwrap();
+        assert_eq!(run.scene(&[]).unwrap().identity, scene.identity);
+        // A copy of the record finds it, too.
+        let deeper = run.path().join("detail");
+        fs::create_dir_all(deeper.join("frames")).unwrap();
+        fs::write(deeper.join("run.toml"), run.record_for(&deeper)).unwrap();
+        assert!(RunFolder::open(&deeper).unwrap().scene(&[]).is_ok());
     }
 }

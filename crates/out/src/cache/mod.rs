@@ -5,6 +5,7 @@ mod extra;
 mod folder;
 mod frame;
 mod grains;
+mod message;
 mod recorder;
 mod toml_text;
 

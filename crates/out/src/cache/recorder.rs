@@ -7,6 +7,7 @@ use barchan_base::column::{Column, ColumnSpec};
 use barchan_sim::atomic::{self, Sync};
 use barchan_sim::checkpoint;
 use barchan_sim::clock::Clock;
+use barchan_sim::coupling::Coupling;
 use barchan_sim::run::{RecordError, Recorder, StepLine};
 use barchan_sim::scene::{Compression, Scene};
 use barchan_sim::solids::BodyPlace;
@@ -30,6 +31,8 @@ pub struct CacheRecorder<'a> {
     last_line: Option<StepLine>,
     checkpoint_every: u32,
     last_frame: u32,
+    /// The step of the last checkpoint.
+    saved: Option<u64>,
     on_step: OnStep<'a>,
     on_frame: OnFrame<'a>,
 }
@@ -123,6 +126,7 @@ impl<'a> CacheRecorder<'a> {
             last_line: None,
             checkpoint_every: scene.checkpoint_every,
             last_frame: scene.frames,
+            saved: None,
             on_step: Box::new(on_step),
             on_frame: Box::new(on_frame),
         }
@@ -132,7 +136,7 @@ impl<'a> CacheRecorder<'a> {
     ///
     /// # Errors
     /// If it cannot be kept.
-    pub fn start(&mut self, state: &State, coupling: &[u8]) -> Result<(), RecordError> {
+    pub fn start(&mut self, state: &State, coupling: &dyn Coupling) -> Result<(), RecordError> {
         self.submit(state, coupling, JobKind::Frame { checkpoint: true })
     }
 
@@ -151,24 +155,31 @@ impl<'a> CacheRecorder<'a> {
         }
     }
 
-    fn submit(&mut self, state: &State, coupling: &[u8], kind: JobKind) -> Result<(), RecordError> {
+    fn submit(
+        &mut self,
+        state: &State,
+        coupling: &dyn Coupling,
+        kind: JobKind,
+    ) -> Result<(), RecordError> {
         // Only when the last copy is written and gone is the next one made.
         if self.idle.recv().is_err() {
             return self
                 .finish()
                 .and(Err(RecordError("the writing thread has stopped".into())));
         }
+        let (memory, coupling) = if kind.has_checkpoint() {
+            self.saved = Some(state.clock.step);
+            (state.memory.clone(), coupling.save())
+        } else {
+            (Vec::new(), Vec::new())
+        };
         let job = Job {
             clock: state.clock,
             tally: state.tally.clone(),
             particles: state.particles.clone(),
-            memory: if kind.has_checkpoint() {
-                state.memory.clone()
-            } else {
-                Vec::new()
-            },
+            memory,
             bodies: state.solids.places(),
-            coupling: coupling.to_vec(),
+            coupling,
             lines: std::mem::take(&mut self.lines),
             kind,
         };
@@ -190,7 +201,7 @@ impl Recorder for CacheRecorder<'_> {
         Ok(())
     }
 
-    fn frame(&mut self, state: &State, coupling: &[u8]) -> Result<(), RecordError> {
+    fn frame(&mut self, state: &State, coupling: &dyn Coupling) -> Result<(), RecordError> {
         let frame = state.clock.frame;
         let checkpoint = frame.is_multiple_of(self.checkpoint_every) || frame == self.last_frame;
         self.submit(state, coupling, JobKind::Frame { checkpoint })?;
@@ -200,7 +211,10 @@ impl Recorder for CacheRecorder<'_> {
         Ok(())
     }
 
-    fn interrupted(&mut self, state: &State, coupling: &[u8]) -> Result<(), RecordError> {
+    fn interrupted(&mut self, state: &State, coupling: &dyn Coupling) -> Result<(), RecordError> {
+        if self.saved == Some(state.clock.step) {
+            return Ok(());
+        }
         self.submit(state, coupling, JobKind::CheckpointOnly)
     }
 }

@@ -1,6 +1,7 @@
 //! How thick the material lies along a line through the middle of a scene: the volume over each place of a slice.
 
 use crate::cache::Frame;
+use crate::render::central_bounds;
 use barchan_base::Bounds;
 use barchan_sim::scene::Scene;
 use glam::Vec3;
@@ -9,6 +10,10 @@ use glam::Vec3;
 const PART: f32 = 0.05;
 /// The slice is at least this many particle radii to each side, and a bin so many wide.
 const RADII: f32 = 4.0;
+/// The most bins, so that they are wider where the material reaches further.
+const MOST_BINS: f32 = 1000.0;
+/// What is further from nearly all of the material than this part of its size flies alone, and does not count.
+const AROUND: f32 = 0.5;
 
 /// A slice that several runs are cut by.
 pub struct Slice {
@@ -28,12 +33,15 @@ impl Slice {
     /// Through the middle of the material of all `frames`, along the level axis in which it reaches furthest; nothing where there is
     /// no material.
     pub fn through(frames: &[(&Scene, &Frame)]) -> Option<Self> {
+        let all = || frames.iter().map(|(_, frame)| &frame.particles);
+        let central = central_bounds(all().flat_map(|some| some.position.iter().copied()));
+        let around = AROUND * central.size();
+        let (least, most) = (central.min - around, central.max + around);
         let mut bounds = Bounds::EMPTY;
         let (mut radius, mut moment, mut mass) = (0.0f32, Vec3::ZERO, 0.0f32);
-        for (_, frame) in frames {
-            let particles = &frame.particles;
+        for particles in all() {
             for (place, weight) in particles.position.iter().zip(&particles.mass) {
-                if place.is_finite() {
+                if place.cmpge(least).all() && place.cmple(most).all() {
                     bounds = bounds.union(Bounds {
                         min: *place,
                         max: *place,
@@ -54,7 +62,10 @@ impl Slice {
         let [along, across] = level[..] else {
             return None;
         };
-        let width = RADII * radius;
+        let width = (RADII * radius).max(size[along] / MOST_BINS);
+        if width.is_nan() || width <= 0.0 {
+            return None;
+        }
         Some(Self {
             along,
             across,
@@ -77,8 +88,9 @@ impl Slice {
                 .materials
                 .get(usize::from(particles.material[i]));
             let inside = (place[self.across] - self.middle).abs() <= self.half;
-            let bin = ((place[self.along] - self.start) / self.width) as usize;
-            if let (true, Some(material), Some(volume)) = (inside, material, volumes.get_mut(bin)) {
+            let bin = (place[self.along] - self.start) / self.width;
+            let volume = volumes.get_mut(bin as usize);
+            if let (true, Some(material), Some(volume)) = (inside && bin >= 0.0, material, volume) {
                 *volume += f64::from(particles.mass[i]) / material.density;
             }
         }
@@ -101,11 +113,9 @@ mod tests {
     const SCENE: &str = "schema = 1\nframes = 1\n[solver]\nmethod = \"sph\"\nresolution = 0.1\n[materials.sand]\ndensity = 1600\n\
                          [[fill]]\nmaterial = \"sand\"\nshape = { box = { size = [1, 1, 1] } }\n";
 
-    #[test]
-    fn a_level_layer_is_as_thick_everywhere() {
-        let scene = scene::parse(SCENE, "s.toml".as_ref(), &[]).expect("a scene");
+    /// Forty by twenty columns of three, one decimetre apart, and what lies elsewhere.
+    fn layer(scene: &Scene, strays: &[Vec3]) -> Frame {
         let mut particles = Particles::default();
-        // Forty by twenty columns of three, one decimetre apart.
         for i in 0..40u16 {
             for j in 0..20u16 {
                 for k in 0..3u16 {
@@ -114,19 +124,42 @@ mod tests {
                 }
             }
         }
-        particles.resize(40 * 20 * 3);
+        particles.position.extend(strays);
+        particles.resize(40 * 20 * 3 + strays.len());
         particles.mass.fill(1.6);
         particles.radius.fill(0.05);
-        let frame = Frame {
-            meta: FrameMeta::of(&scene, 0),
+        Frame {
+            meta: FrameMeta::of(scene, 0),
             particles,
-        };
+        }
+    }
+
+    #[test]
+    fn a_level_layer_is_as_thick_everywhere() {
+        let scene = scene::parse(SCENE, "s.toml".as_ref(), &[]).expect("a scene");
+        let frame = layer(&scene, &[]);
         let slice = Slice::through(&[(&scene, &frame)]).expect("a slice");
         assert_eq!((slice.along, slice.across), (0, 2));
         let profile = slice.profile(&scene, &frame);
         for [x, thickness] in &profile[..20] {
             assert!((thickness - 0.3).abs() < 1e-3, "{thickness} at {x}");
         }
+    }
+
+    fn layer_alone(scene: &Scene) -> Vec<[f64; 2]> {
+        let frame = layer(scene, &[]);
+        let slice = Slice::through(&[(scene, &frame)]).expect("a slice");
+        slice.profile(scene, &frame)
+    }
+
+    #[test]
+    fn grains_far_away_do_not_count() {
+        let scene = scene::parse(SCENE, "s.toml".as_ref(), &[]).expect("a scene");
+        let strays = [Vec3::new(1e5, 0.0, 1.0), Vec3::new(-1e5, 0.0, 1.0)];
+        let frame = layer(&scene, &strays);
+        let slice = Slice::through(&[(&scene, &frame)]).expect("a slice");
+        let profile = slice.profile(&scene, &frame);
+        assert_eq!(profile, layer_alone(&scene), "strays change the profile");
     }
 
     #[test]

@@ -25,24 +25,26 @@ pub struct Stepper<'a> {
 }
 
 impl Stepper<'_> {
-    /// Moves all grains, which are best in the order of their places; each one's way depends on itself alone.
-    pub fn advance(&self, position: &mut [Vec3], velocity: &mut [Vec3]) {
+    /// Moves all grains of radii `radius` [m], which are best in the order of their places; each one's way depends on itself alone.
+    pub fn advance(&self, position: &mut [Vec3], velocity: &mut [Vec3], radius: &[f32]) {
         position
             .par_chunks_mut(CHUNK)
             .zip(velocity.par_chunks_mut(CHUNK))
-            .for_each(|(position, velocity)| {
+            .zip(radius.par_chunks(CHUNK))
+            .for_each(|((position, velocity), radius)| {
                 let mut near = Near::default();
-                for (position, velocity) in position
+                for ((position, velocity), radius) in position
                     .chunks_mut(TOGETHER)
                     .zip(velocity.chunks_mut(TOGETHER))
+                    .zip(radius.chunks(TOGETHER))
                 {
-                    self.some(position, velocity, &mut near);
+                    self.some(position, velocity, radius, &mut near);
                 }
             });
     }
 
     /// Moves a few grains together, or in halves where they are far apart.
-    fn some(&self, position: &mut [Vec3], velocity: &mut [Vec3], near: &mut Near) {
+    fn some(&self, position: &mut [Vec3], velocity: &mut [Vec3], radius: &[f32], near: &mut Near) {
         let (least, most) = box_of(position);
         if let Some(law) = &self.law {
             if !self.field.find(least, most, near) {
@@ -52,8 +54,9 @@ impl Stepper<'_> {
                 }
                 let (p, q) = position.split_at_mut(half);
                 let (v, w) = velocity.split_at_mut(half);
-                self.some(p, v, near);
-                self.some(q, w, near);
+                let (r, s) = radius.split_at(half);
+                self.some(p, v, r, near);
+                self.some(q, w, s, near);
                 return;
             }
             for (position, velocity) in position.chunks(4).zip(velocity.chunks_mut(4)) {
@@ -62,7 +65,7 @@ impl Stepper<'_> {
         } else {
             velocity.iter_mut().for_each(|v| *v += self.pull);
         }
-        self.travel((least, most), position, velocity);
+        self.travel((least, most), position, velocity, radius);
     }
 
     /// Gives up to four grains their velocities.
@@ -86,16 +89,22 @@ impl Stepper<'_> {
     }
 
     /// Moves grains by their velocities, among the bodies near their box.
-    fn travel(&self, (least, most): (Vec3, Vec3), position: &mut [Vec3], velocity: &mut [Vec3]) {
+    fn travel(
+        &self,
+        (least, most): (Vec3, Vec3),
+        position: &mut [Vec3],
+        velocity: &mut [Vec3],
+        radius: &[f32],
+    ) {
         let fastest = velocity.iter().map(|v| v.length_squared());
         let way = fastest.fold(0.0, f32::max).sqrt() * self.dt;
         let (middle, around) = (0.5 * (least + most), 0.5 * (most - least).length());
         let mask = self.contacts.near(middle, around, way);
-        for (position, velocity) in position.iter_mut().zip(velocity) {
+        for ((position, velocity), radius) in position.iter_mut().zip(velocity).zip(radius) {
             if mask == 0 {
                 *position += *velocity * self.dt;
             } else {
-                self.contacts.advance(position, velocity, mask);
+                self.contacts.advance(position, velocity, *radius, mask);
             }
         }
     }

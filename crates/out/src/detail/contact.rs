@@ -19,8 +19,8 @@ const OVERLAP: f32 = 1e-3;
 pub struct Contacts<'a> {
     solids: &'a [Solid],
     restitution: f32,
-    /// Radius of a grain [m].
-    radius: f32,
+    /// Radius of the largest grain [m].
+    largest: f32,
     /// Slower impacts than this are contact [m/s].
     resting: f32,
     /// The furthest that a body moves, or sends a grain, in the step [m].
@@ -36,13 +36,13 @@ fn bit(body: usize) -> Mask {
 }
 
 impl<'a> Contacts<'a> {
-    /// The bodies of a step of `dt` [s], for grains of radius `radius` [m].
-    pub fn new(model: &Model, solids: &'a Solids, radius: f32, dt: f32) -> Self {
+    /// The bodies of a step of `dt` [s], for grains of which the largest has the radius `largest` [m].
+    pub fn new(model: &Model, solids: &'a Solids, largest: f32, dt: f32) -> Self {
         let bounces = model.materials.iter().map(|m| m.restitution as f32);
         Self {
             solids: solids.all(),
             restitution: bounces.fold(1.0, f32::min),
-            radius,
+            largest,
             resting: RESTING * model.gravity.length() * dt,
             // A body that meets a grain sends it off at twice its own speed at most.
             batted: 2.0 * solids.all().iter().map(Solid::speed).fold(0.0, f32::max) * dt,
@@ -52,7 +52,7 @@ impl<'a> Contacts<'a> {
 
     /// The solids that grains within `around` [m] of `middle` can meet on a way of `way` [m].
     pub fn near(&self, middle: Vec3, around: f32, way: f32) -> Mask {
-        let reach = around + way + self.batted + self.radius;
+        let reach = around + way + self.batted + self.largest;
         let near = |solid: &Solid| {
             solid.bounds().distance_squared(middle) <= reach * reach
                 // What deforms is known at the end of the step only.
@@ -69,21 +69,21 @@ impl<'a> Contacts<'a> {
         bodies.filter(move |(body, _)| mask & bit(*body) != 0)
     }
 
-    /// Moves a grain for the step, among the solids of `mask`.
-    pub fn advance(&self, position: &mut Vec3, velocity: &mut Vec3, mask: Mask) {
-        self.push_out(position, velocity, mask, 0.0);
-        let (mut begin, mut radius, mut last) = (0.0, self.radius, None);
+    /// Moves a grain of radius `size` [m] for the step, among the solids of `mask`.
+    pub fn advance(&self, position: &mut Vec3, velocity: &mut Vec3, size: f32, mask: Mask) {
+        self.push_out((position, velocity, size), mask, 0.0);
+        let (mut begin, mut radius, mut last) = (0.0, size, None);
         for _ in 0..MOST_TOUCHES {
             let way = *velocity * (self.dt * (1.0 - begin));
             let Some((solid, touch)) = self.first_touch(*position, way, (radius, begin), mask)
             else {
                 *position += way;
-                self.push_out(position, velocity, mask, 1.0);
+                self.push_out((position, velocity, size), mask, 1.0);
                 return;
             };
             *position += way * touch.fraction;
             begin += (1.0 - begin) * touch.fraction;
-            radius = SLIDING * self.radius;
+            radius = SLIDING * size;
             *velocity = self.after(solid, *position, *velocity, touch.normal);
             last = Some(solid);
         }
@@ -92,7 +92,7 @@ impl<'a> Contacts<'a> {
             *position = solid.carry(*position, begin);
             *velocity = solid.velocity(*position);
         }
-        self.push_out(position, velocity, mask, 1.0);
+        self.push_out((position, velocity, size), mask, 1.0);
     }
 
     fn first_touch(
@@ -119,13 +119,18 @@ impl<'a> Contacts<'a> {
     }
 
     /// Moves a grain out of what it overlaps at a moment of the step (0 or 1), and takes away the speed into it.
-    fn push_out(&self, position: &mut Vec3, velocity: &mut Vec3, mask: Mask, moment: f32) {
+    fn push_out(
+        &self,
+        (position, velocity, radius): (&mut Vec3, &mut Vec3, f32),
+        mask: Mask,
+        moment: f32,
+    ) {
         for _ in 0..2 {
             let mut moved = false;
             for (_, solid) in self.some(mask) {
                 let surface = solid.surface_at(*position, moment);
-                let depth = self.radius - surface.distance;
-                if depth.is_nan() || depth <= OVERLAP * self.radius {
+                let depth = radius - surface.distance;
+                if depth.is_nan() || depth <= OVERLAP * radius {
                     continue;
                 }
                 *position += surface.normal * depth;

@@ -106,7 +106,7 @@ impl Density {
             });
     }
 
-    /// Adds some of a few neighbouring grains to the loads of the particles around.
+    /// Adds a few neighbouring grains to the loads of the particles around: some are heard, and stand for all of them.
     fn hear(&self, field: &Field, grains: &[Vec3], near: &mut Near, sums: &mut Vec<Vec4>) {
         let (least, most) = super::advance::box_of(grains);
         if !field.find(least, most, near) {
@@ -132,8 +132,9 @@ impl Density {
                 *sum += weights(&places, source) * present;
             }
         }
+        let each = grains.len() as f32 / grains.len().div_ceil(self.stride) as f32;
         for (sum, guide) in sums.iter().zip(&near.indices) {
-            let whole = (sum.element_sum() * WHOLE) as u64;
+            let whole = (sum.element_sum() * each * WHOLE) as u64;
             self.loads[*guide as usize].fetch_add(whole, Ordering::Relaxed);
         }
     }
@@ -178,10 +179,15 @@ impl Density {
 
     /// By what part more grains are heard around particle `i` than the particles there stand for, where that is worth a push.
     fn excess(&self, i: usize, expected: f32, cover: f32) -> Option<f32> {
-        let heard = self.loads[i].load(Ordering::Relaxed) as f32 / WHOLE * self.stride as f32;
-        let off = heard / (expected * self.per_particle as f32).max(f32::MIN_POSITIVE) - 1.0;
+        let off =
+            self.heard(i) / (expected * self.per_particle as f32).max(f32::MIN_POSITIVE) - 1.0;
         let dense = if off < 0.0 { DENSE[0] } else { DENSE[1] };
         (off.abs() >= NOISE && cover >= dense && off.is_finite()).then_some(off)
+    }
+
+    /// How many grains particle `i` hears, by their weights.
+    fn heard(&self, i: usize) -> f32 {
+        self.loads[i].load(Ordering::Relaxed) as f32 / WHOLE
     }
 
     fn smeared_at(&self, away: f32) -> f32 {
@@ -190,6 +196,71 @@ impl Density {
         match self.smeared.get(i..i + 2) {
             Some(two) => two[0] + (two[1] - two[0]) * (at - i as f32),
             None => 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::births::sample;
+    use super::super::order::by_place;
+    use super::super::settings::{Rule, Sampling};
+    use super::*;
+    use barchan_sim::solids::Solids;
+    use barchan_sim::state::Particles;
+
+    /// Grains that the particles of a lattice at rest hear, over those that they stand for.
+    fn heard_of_all(per_particle: u32) -> f32 {
+        let settings = Settings {
+            per_particle,
+            rule: Rule::Ihmsen,
+            sampling: Sampling::SupportPoints,
+            reach: 3.0,
+            step: 0.01,
+            every: 1,
+            hold_density: true,
+            radius: None,
+            spread: 0.0,
+            seed: 1,
+            near: None,
+        };
+        let mut particles = Particles::default();
+        particles.resize(27);
+        for i in 0..27u16 {
+            let cell = [i % 3, i / 3 % 3, i / 9].map(f32::from);
+            particles.id[usize::from(i)] = i.into();
+            particles.position[usize::from(i)] = Vec3::from(cell) * 0.04;
+        }
+        particles.radius.fill(0.02);
+        let guide = |position: &Vec3| Guide {
+            position: *position,
+            velocity: Vec3::ZERO,
+            radius: 0.02,
+            change: Vec3::ZERO,
+        };
+        let guides: Vec<Guide> = particles.position.iter().map(guide).collect();
+        let mut field = Field::default();
+        field.set_reach(settings.reach, 0.02);
+        field.sort_particles(&guides, &[]);
+        let grains = sample(&settings, &particles, &Solids::default()).expect("grains");
+        let order = by_place(&grains.position, field.cell());
+        let places: Vec<Vec3> = order.iter().map(|i| grains.position[*i as usize]).collect();
+        let mut density = Density::new(&settings);
+        density.holds((&field, &guides), Vec3::NEG_Y, &places, &mut Vec::new());
+        let pairs = guides
+            .iter()
+            .flat_map(|a| guides.iter().map(move |b| (a, b)));
+        let away = pairs.map(|(a, b)| a.position.distance(b.position) / 0.02);
+        let expected: f32 = away.map(|away| density.smeared_at(away)).sum();
+        let heard: f32 = (0..guides.len()).map(|i| density.heard(i)).sum();
+        heard / (expected * per_particle as f32)
+    }
+
+    #[test]
+    fn as_many_grains_are_heard_as_there_are() {
+        for per_particle in [64, 508, 2000, 65_536] {
+            let part = heard_of_all(per_particle);
+            assert!((part - 1.0).abs() < 0.05, "{part} of {per_particle}");
         }
     }
 }

@@ -9,7 +9,7 @@ use super::order::by_place;
 use super::rule::Law;
 use super::settings::{Rule, Settings};
 use super::walls::{Moment, Walls};
-use crate::cache::Grains;
+use crate::cache::{Bunch, Grains};
 use barchan_base::parallel::{CHUNK, chunks};
 use barchan_sim::body::SequenceError;
 use barchan_sim::clock::{Clock, TICKS_PER_FRAME};
@@ -17,6 +17,7 @@ use barchan_sim::model::Model;
 use barchan_sim::solids::BodyPlace;
 use glam::Vec3;
 use rayon::prelude::*;
+use std::iter::repeat_n;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Moves grains from frame to frame; holds scratch only.
@@ -28,24 +29,25 @@ pub struct Advancer {
     points: Vec<Guide>,
     density: Density,
     holds: Vec<Hold>,
-    /// Grain at each place of the order, and where they are.
+    /// Grain at each place of the order, where they are, and how large.
     order: Vec<u32>,
     position: Vec<Vec3>,
     velocity: Vec<Vec3>,
+    radius: Vec<f32>,
 }
 
 /// What lies between two frames.
 pub struct Interval<'a> {
     /// Number of the first frame.
     pub frame: u32,
+    /// Number of the frame at which grains were sampled: steps are counted from there.
+    pub since: u32,
     /// Frames a second.
     pub fps: f64,
     /// The particles on their way.
     pub guides: &'a Guides,
     /// Where the bodies are at both ends.
     pub bodies: (&'a [BodyPlace], &'a [BodyPlace]),
-    /// Radius of a grain [m].
-    pub radius: f32,
 }
 
 impl Advancer {
@@ -62,6 +64,7 @@ impl Advancer {
             order: Vec::new(),
             position: Vec::new(),
             velocity: Vec::new(),
+            radius: Vec::new(),
         }
     }
 
@@ -83,6 +86,8 @@ impl Advancer {
             frame: interval.frame,
             ..Clock::new(interval.fps)
         };
+        let a_frame = TICKS_PER_FRAME.div_ceil(clock.plan(self.settings.step).ticks);
+        let before = u64::from(interval.frame.saturating_sub(interval.since)) * a_frame;
         loop {
             let step = clock.plan(self.settings.step);
             let part = |tick: u64| tick as f32 / TICKS_PER_FRAME as f32;
@@ -91,7 +96,7 @@ impl Advancer {
                 parts: (part(clock.tick), part(clock.tick + step.ticks)),
             };
             self.walls.place(model, moment, interval.bodies)?;
-            self.step(model, interval, moment, clock.step as u32);
+            self.step(model, interval, moment, before + clock.step);
             if clock.advance(&step) {
                 break;
             }
@@ -100,17 +105,17 @@ impl Advancer {
         Ok(clock.step as u32)
     }
 
-    fn step(&mut self, model: &Model, interval: &Interval<'_>, moment: Moment, number: u32) {
+    fn step(&mut self, model: &Model, interval: &Interval<'_>, moment: Moment, number: u64) {
         let settings = &self.settings;
         let dt = (moment.times.1 - moment.times.0) as f32;
         let alduan = settings.rule == Rule::Alduan;
         // Without particles everything flies.
-        let led = !alduan || number.is_multiple_of(settings.every);
+        let led = !alduan || number.is_multiple_of(settings.every.into());
         let interpolates = led && !interval.guides.is_empty();
         if interpolates {
             interval.guides.during(moment.parts, dt, &mut self.guides);
             self.field.sort_particles(&self.guides, &self.holds);
-            if number == 0 && settings.hold_density && !alduan {
+            if moment.parts.0 <= 0.0 && settings.hold_density && !alduan {
                 let fall = model.gravity / interval.fps as f32;
                 let around = (&self.field, self.guides.as_slice());
                 self.density
@@ -125,14 +130,15 @@ impl Advancer {
             }
             self.field.sort_walls(&self.points);
         }
+        let largest = self.radius.iter().copied().fold(0.0, f32::max);
         let stepper = Stepper {
             law: interpolates.then(|| Law::new(settings)),
             field: &self.field,
-            contacts: Contacts::new(model, &self.walls.solids, interval.radius, dt),
+            contacts: Contacts::new(model, &self.walls.solids, largest, dt),
             pull: model.gravity * dt,
             dt,
         };
-        stepper.advance(&mut self.position, &mut self.velocity);
+        stepper.advance(&mut self.position, &mut self.velocity, &self.radius);
     }
 
     /// Copies grains in the order of their places.
@@ -140,6 +146,9 @@ impl Advancer {
         self.order = by_place(&grains.position, reach.max(f32::MIN_POSITIVE));
         gather(&grains.position, &self.order, &mut self.position);
         gather(&grains.velocity, &self.order, &mut self.velocity);
+        let each = |bunch: &Bunch| repeat_n(bunch.radius, bunch.count as usize);
+        let radii: Vec<f32> = grains.bunches.iter().flat_map(each).collect();
+        gather(&radii, &self.order, &mut self.radius);
     }
 
     /// Copies them back.
@@ -161,8 +170,8 @@ impl Advancer {
 }
 
 /// Makes entry `i` of `to` entry `order[i]` of `from`.
-fn gather(from: &[Vec3], order: &[u32], to: &mut Vec<Vec3>) {
-    to.resize(order.len(), Vec3::ZERO);
+fn gather<T: Copy + Default + Send + Sync>(from: &[T], order: &[u32], to: &mut Vec<T>) {
+    to.resize(order.len(), T::default());
     to.par_chunks_mut(CHUNK)
         .zip(order.par_chunks(CHUNK))
         .for_each(|(to, order)| {
@@ -175,7 +184,6 @@ fn gather(from: &[Vec3], order: &[u32], to: &mut Vec<Vec3>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::Bunch;
     use crate::detail::births::{key, sample};
     use crate::detail::settings::Sampling;
     use barchan_base::Pose;
@@ -247,7 +255,7 @@ mod tests {
             fps: FPS,
             guides: &guides,
             bodies: (&[], &[]),
-            radius: 0.002,
+            since: 0,
         };
         let mut advancer = Advancer::new(settings.clone());
         advancer.advance(model, grains, &interval).unwrap();
@@ -305,6 +313,31 @@ mod tests {
             .zip(&grains.position)
             .filter(|(a, _)| a.cmpgt(Vec3::splat(0.03)).all() && a.cmplt(Vec3::splat(0.21)).all());
         assert!(inside.map(off).fold(0.0, f32::max) < 1e-4);
+    }
+
+    #[test]
+    fn large_grains_rest_as_far_from_the_ground_as_they_reach() {
+        let (model, settings) = (model(vec![ground()]), settings());
+        let mut grains = Grains::none(key(&settings));
+        for (id, radius) in [(0, 0.002), (1, 0.008)] {
+            grains.bunches.push(Bunch {
+                id,
+                count: 1,
+                radius,
+                mass: 1.0,
+                material: 0,
+                wetness: 0.0,
+            });
+            grains.position.push(Vec3::new(id as f32, 0.01, 0.0));
+            grains.velocity.push(Vec3::ZERO);
+        }
+        let none = Particles::default();
+        for frame in 0..20 {
+            go(&model, &settings, &mut grains, (&none, &none), frame);
+        }
+        let heights = [grains.position[0].y, grains.position[1].y];
+        let off = [heights[0] - 0.002, heights[1] - 0.008];
+        assert!(off.iter().all(|off| off.abs() < 2e-5), "{heights:?}");
     }
 
     #[test]
@@ -383,6 +416,35 @@ mod tests {
         let (flown, rested) = (near_after(10, true), near_after(10, false));
         assert!(flown < 0.2 && rested > 0.8, "{flown}, {rested}");
     }
+    #[test]
+    fn interpolations_are_as_far_apart_as_asked_across_frames() {
+        // Two steps a frame; led every third, a grain among particles at rest falls in the two between.
+        let settings = Settings {
+            rule: Rule::Alduan,
+            every: 3,
+            ..settings()
+        };
+        let (model, base) = (model(vec![]), block(3));
+        let mut grains = Grains::none(key(&settings));
+        grains.bunches.push(Bunch {
+            id: 0,
+            count: 1,
+            radius: 0.002,
+            mass: 1.0,
+            material: 0,
+            wetness: 0.0,
+        });
+        grains.position.push(Vec3::splat(0.05));
+        grains.velocity.push(Vec3::ZERO);
+        let falls = (0..3).map(|frame| {
+            go(&model, &settings, &mut grains, (&base, &base), frame);
+            grains.velocity[0].y < 0.0
+        });
+        // Steps 0 and 1, 2 and 3, 4 and 5: the third is led in its middle only.
+        assert_eq!(falls.collect::<Vec<_>>(), [true, false, true]);
+        assert!(grains.velocity[0].y < -0.15, "fell for two steps");
+    }
+
     #[test]
     fn no_grain_begins_between_a_wall_and_the_floor_it_stands_on() {
         // The wall's lower side is the floor: out of the wall is the short way into the floor, and back.

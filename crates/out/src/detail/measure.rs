@@ -5,7 +5,7 @@ use super::field::{Field, Near};
 use super::guides::Guide;
 use super::sampling::place;
 use super::settings::Settings;
-use super::walls::{Moment, Walls};
+use super::walls::Walls;
 use crate::cache::Frame;
 use barchan_base::random::Random;
 use barchan_sim::body::SequenceError;
@@ -67,12 +67,7 @@ pub fn measure(
     let (clumping, boxes) = clumping(&field, &guides, &fine.position, 2.0 * radius);
     let (edge, edge_particles) = edges(settings, &field, &guides, &fine.position);
     let mut walls = Walls::default();
-    let time = base.meta.time;
-    let moment = Moment {
-        times: (time, time),
-        parts: (1.0, 1.0),
-    };
-    walls.place(model, moment, (&base.meta.bodies, &base.meta.bodies))?;
+    walls.place_at(model, &base.meta)?;
     let depth = |i: usize| {
         let distances = walls
             .solids

@@ -27,3 +27,4 @@ pub use interval::{Advancer, Interval};
 pub use measure::{Figures, measure};
 pub use settings::{Rule, Sampling, Settings, Storage};
 pub use stage::{DetailError, Made, Stage};
+pub(crate) use walls::Walls;

@@ -4,7 +4,7 @@ use super::births::{follow, key, restored};
 use super::guides::{Guides, News, by_id};
 use super::interval::{Advancer, Interval};
 use super::settings::{Settings, Storage};
-use super::walls::{Moment, Walls};
+use super::walls::Walls;
 use crate::cache::{
     FrameError, FrameMeta, FrameWriter, Grains, ORIENTATION, RunFolder, SEED, disk_error,
     frame_digest, frame_note, read_frame, round_grains, write_compact,
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Changes when the same settings begin to give other grains.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Key of a frame's stamp.
 const STAMP: &str = "barchan.detail";
 /// Grains in a batch of a full frame, and batches made at a time.
@@ -140,7 +140,7 @@ impl<'a> Stage<'a> {
         atomic::sweep(&frames);
         // With the run's record, the folder is one that render, export, stats and info understand.
         let record = path.join("run.toml");
-        atomic::write_bytes(&record, run.record().as_bytes()).map_err(failed(&record))?;
+        atomic::write_bytes(&record, run.record_for(&path).as_bytes()).map_err(failed(&record))?;
         let to = RunFolder::open(&path).map_err(|error| DetailError::Write {
             path,
             source: io::Error::other(error),
@@ -189,7 +189,7 @@ impl<'a> Stage<'a> {
             return Ok(Made::default());
         }
         let (first, made) = match self.before(frame, chain)? {
-            Some((first, grains, base)) => (first, self.go_on(frame, grains, base)?),
+            Some((first, grains, base)) => (first, self.go_on((first, frame), grains, base)?),
             None => (frame, self.begin(frame)?),
         };
         self.write(frame, first)?;
@@ -248,8 +248,13 @@ impl<'a> Stage<'a> {
         Ok(made)
     }
 
-    /// Moves the grains of the frame before to `frame`.
-    fn go_on(&mut self, frame: u32, mut grains: Grains, before: Base) -> Result<Made, DetailError> {
+    /// Moves the grains of the frame before to `frame`; they were sampled at `since`.
+    fn go_on(
+        &mut self,
+        (since, frame): (u32, u32),
+        mut grains: Grains,
+        before: Base,
+    ) -> Result<Made, DetailError> {
         let base = self.base(frame)?;
         let fps = self.scene.fps;
         let (guides, jumped) = Guides::between(
@@ -262,9 +267,7 @@ impl<'a> Stage<'a> {
             fps,
             guides: &guides,
             bodies: (&before.meta.bodies, &base.meta.bodies),
-            radius: self
-                .settings
-                .radius(guides.largest_radius(), self.settings.per_particle),
+            since,
         };
         let steps = self
             .advancer
@@ -288,13 +291,7 @@ impl<'a> Stage<'a> {
         base: &Base,
         anew: &[u64],
     ) -> Result<(), DetailError> {
-        let time = base.meta.time;
-        let moment = Moment {
-            times: (time, time),
-            parts: (1.0, 1.0),
-        };
-        let bodies = (&base.meta.bodies[..], &base.meta.bodies[..]);
-        self.walls.place(&self.scene.model, moment, bodies)?;
+        self.walls.place_at(&self.scene.model, &base.meta)?;
         let particles = (&base.particles, &base.order[..]);
         follow(grains, &self.settings, particles, anew, &self.walls.solids)?;
         if self.storage == Storage::Compact {

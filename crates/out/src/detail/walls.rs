@@ -1,6 +1,7 @@
 //! Bodies during an interval between two frames, and points on them that grains feel like particles.
 
 use super::guides::Guide;
+use crate::cache::FrameMeta;
 use barchan_base::Pose;
 use barchan_base::cells::Cells;
 use barchan_base::shape::Shape;
@@ -66,6 +67,18 @@ impl Walls {
             self.solids.move_body(index, &motion);
         }
         Ok(())
+    }
+
+    /// Places the solids of `model` where a frame has them.
+    ///
+    /// # Errors
+    /// If a file of a mesh sequence cannot be used.
+    pub fn place_at(&mut self, model: &Model, frame: &FrameMeta) -> Result<(), SequenceError> {
+        let moment = Moment {
+            times: (frame.time, frame.time),
+            parts: (1.0, 1.0),
+        };
+        self.place(model, moment, (&frame.bodies, &frame.bodies))
     }
 
     /// Points about `spacing` [m] apart on the solids near the occupied cells of `cells`, which are `size` [m] wide, moving as the

@@ -21,7 +21,7 @@ use crate::surface::SurfaceMesh;
 use crate::surface::format::read_ply;
 use barchan_sim::atomic;
 use barchan_sim::grain::GrainShape;
-use barchan_sim::scene::Format;
+use barchan_sim::scene::{Format, SceneError};
 use scene::Shot;
 use snapshot::Snapshot;
 use std::fs::File;
@@ -45,6 +45,11 @@ pub enum ExportError {
         /// What is wrong.
         reason: String,
     },
+    /// Nobody knows the shapes of grains.
+    #[error(
+        "grains have the shapes that the run's scene gives them, and it cannot be read again: {0}"
+    )]
+    Scene(#[from] SceneError),
     /// The format cannot hold what was asked for.
     #[error("{} files hold particles only; for meshes take abc, usd, usdc, ply, vtk or glb", format.word())]
     NoMeshes {
@@ -110,14 +115,14 @@ pub struct Exported {
 /// Writes the frames of `job`; `told` hears of each frame done. A frame that cannot be read is left out and told of.
 ///
 /// # Errors
-/// At the first file that cannot be written, or if no frame can be read; what was written before is whole.
+/// If the shapes of grains are not known, at the first file that cannot be written, or if no frame can be read; what was written before is whole.
 pub fn export(job: &Job<'_>, mut told: impl FnMut(u32)) -> Result<Exported, ExportError> {
     if job.what == What::Mesh && job.format == Format::Bgeo {
         return Err(ExportError::NoMeshes { format: job.format });
     }
+    let shapes = shapes_of(job)?;
     std::fs::create_dir_all(job.to).map_err(failed(job.to))?;
     let mut problems = Vec::new();
-    let shapes = shapes_of(job);
     let instances = matches!(job.format, Format::Usd | Format::Usdc);
     let shown = match job.what {
         What::Grains => Shown::Instances(&shapes),
@@ -152,14 +157,11 @@ pub fn export(job: &Job<'_>, mut told: impl FnMut(u32)) -> Result<Exported, Expo
     Ok(Exported { files, problems })
 }
 
-/// The shapes of the run's grains, by material, where they are asked for. A run whose scene cannot be read any more has balls.
-fn shapes_of(job: &Job<'_>) -> Vec<Arc<GrainShape>> {
+/// The shapes of the run's grains, by material, where they are asked for.
+fn shapes_of(job: &Job<'_>) -> Result<Vec<Arc<GrainShape>>, SceneError> {
     match job.what {
-        What::Grains => job
-            .run
-            .scene(&[])
-            .map_or_else(|_| Vec::new(), |scene| scene.model.shapes),
-        What::Particles | What::Mesh => Vec::new(),
+        What::Grains => Ok(job.run.scene(&[])?.model.shapes),
+        What::Particles | What::Mesh => Ok(Vec::new()),
     }
 }
 
@@ -271,4 +273,37 @@ fn read_mesh(run: &RunFolder, number: u32) -> Result<SurfaceMesh, ExportError> {
             ..Default::default()
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::write_frame;
+    use barchan_sim::scene::Compression;
+    use snapshot::Content;
+
+    #[test]
+    fn grains_whose_shapes_are_not_known_are_not_written_as_balls() {
+        let place = tempfile::tempdir().expect("a folder");
+        let frames = place.path().join("frames");
+        std::fs::create_dir(&frames).expect("room");
+        let snapshot = samples::particles(3, 0);
+        let Content::Particles(particles) = &snapshot.content else {
+            panic!("particles")
+        };
+        let file = File::create(frames.join("000000.arrow")).expect("room");
+        write_frame(file, &snapshot.meta, particles, Compression::None).expect("room");
+        let job = Job {
+            run: &RunFolder::open(place.path()).expect("a run"),
+            frames: &[0],
+            what: What::Grains,
+            format: Format::Usd,
+            to: &place.path().join("usd"),
+        };
+        let refused = export(&job, |_| {}).map(|exported| exported.files);
+        let reason = refused
+            .expect_err("there is no record of a scene")
+            .to_string();
+        assert!(reason.contains("record of the scene"), "{reason}");
+    }
 }

@@ -29,6 +29,7 @@ pub fn values(particles: &Particles, up: Vec3, name: &str) -> Result<Values, Str
             particles.material.iter().map(|m| f32::from(*m)).collect(),
             "1",
         ),
+        "wetness" => (particles.wetness.clone(), "1"),
         "id" => (particles.id.iter().map(|id| *id as f32).collect(), "1"),
         _ => match particles
             .extra
@@ -47,7 +48,9 @@ pub fn values(particles: &Particles, up: Vec3, name: &str) -> Result<Values, Str
 
 fn unknown(particles: &Particles, name: &str) -> String {
     let extra = particles.extra.iter().map(|column| column.spec.name);
-    let common = ["speed", "height", "radius", "mass", "material", "id"];
+    let common = [
+        "speed", "height", "radius", "mass", "wetness", "material", "id",
+    ];
     let names: Vec<&str> = common.into_iter().chain(extra).collect();
     format!(
         "there is no column \"{name}\" to colour by; there are {}",
@@ -103,11 +106,13 @@ mod tests {
         }
         particles.resize(2);
         particles.velocity[1] = Vec3::new(3.0, 0.0, 4.0);
+        particles.wetness[1] = 0.25;
         particles.extra[0].set(1, 300.0f64);
         particles.extra[1].set(1, Vec3::new(0.0, 2.0, 0.0));
         particles.extra[3].set(1, Mat3::from_diagonal(Vec3::new(2.0, 2.0, 1.0)));
         for (name, expected) in [
             ("speed", 5.0),
+            ("wetness", 0.25),
             ("heat", 300.0),
             ("spin", 2.0),
             ("phase", 0.0),

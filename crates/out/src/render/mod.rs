@@ -32,6 +32,7 @@ mod world;
 
 pub use error::RenderError;
 pub use font::{draw as draw_text, width as text_width};
+pub(crate) use framing::central_bounds;
 pub use movie::{movie, to_jpeg};
 pub use picture::Picture;
 pub use stage::{Outcome, Stage, share_view};

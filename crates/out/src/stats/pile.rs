@@ -20,8 +20,8 @@ pub struct Pile {
     pub repose_angle_deg: f64,
     /// Height of its top over the ground [m].
     pub pile_height: f64,
-    /// Distance from its axis to where its side meets the ground [m]: the mean over all azimuths of the farthest
-    /// particle joined to the pile.
+    /// Distance from its axis to where its side meets the ground [m]: the mean over all azimuths in which it has a side of the
+    /// farthest particle joined to the pile.
     pub runout_radius: f64,
 }
 
@@ -43,6 +43,8 @@ const TUKEY: f64 = 4.685;
 const MAD: f64 = 0.6745;
 /// Sectors in which the reach is looked for.
 const SECTORS: usize = 36;
+/// The base of a cone that is a pile's reaches at most so many times as far as the material.
+const BEYOND: f64 = 2.0;
 
 /// A sample of the surface: where seen from above, and how high.
 #[derive(Clone, Copy, Debug)]
@@ -114,10 +116,14 @@ pub fn fit_pile(frame: &Frame) -> Option<Pile> {
     // The guess finds the sides, the first fit finds the height, the second fit is the answer.
     let rough = fit(&side(guess), guess)?;
     let cone = fit(&side(rough.top), rough.top)?;
+    let runout = reach(&particles.position, up, &cone, diameter)?;
+    if cone.top / cone.slope > BEYOND * runout {
+        return None;
+    }
     Some(Pile {
         repose_angle_deg: cone.slope.atan().to_degrees(),
         pile_height: height(&heights, &cone, diameter)?,
-        runout_radius: reach(&particles.position, up, &cone, diameter),
+        runout_radius: runout,
     })
 }
 
@@ -239,25 +245,29 @@ fn height(samples: &[Sample], cone: &Cone, diameter: f64) -> Option<f64> {
         .reduce(f64::max)
 }
 
-/// Mean over the sectors of the farthest particle joined to the pile, from half-way down its side on; gaps wider than
-/// three diameters end it.
-fn reach(positions: &[Vec3], up: Vec3, cone: &Cone, diameter: f64) -> f64 {
+/// Mean over the sectors that have a side of the farthest particle joined to the pile, from half-way down its side on; gaps wider
+/// than three diameters end it.
+fn reach(positions: &[Vec3], up: Vec3, cone: &Cone, diameter: f64) -> Option<f64> {
     let mut sectors: Vec<Vec<f64>> = vec![Vec::new(); SECTORS];
     for position in positions {
         let away = from_above(*position, up) - cone.axis;
         let turn = (away.y.atan2(away.x) / std::f64::consts::TAU + 0.5) * SECTORS as f64;
         sectors[(turn as usize).min(SECTORS - 1)].push(away.length());
     }
-    let gap = 3.0 * diameter;
-    let ends = sectors.iter_mut().map(|distances| {
+    let (gap, half) = (3.0 * diameter, 0.5 * cone.top / cone.slope);
+    let end = |distances: &mut Vec<f64>| {
         distances.sort_by(f64::total_cmp);
-        distances
-            .iter()
-            .fold(0.5 * cone.top / cone.slope, |end: f64, d| {
-                if *d <= end + gap { *d } else { end }
-            })
-    });
-    ends.sum::<f64>() / SECTORS as f64 + 0.5 * diameter
+        let joined = |end: f64, d: &f64| if *d <= end.max(half) + gap { *d } else { end };
+        distances.iter().fold(0.0, joined)
+    };
+    // Against a wall a pile has no side, but for what lies between wall and axis.
+    let ends: Vec<f64> = sectors
+        .iter_mut()
+        .map(end)
+        .filter(|end| *end > gap)
+        .collect();
+    let mean = ends.iter().sum::<f64>() / ends.len() as f64;
+    (!ends.is_empty()).then_some(mean + 0.5 * diameter)
 }
 
 fn percentile(mut values: Vec<f64>, part: f64) -> Option<f64> {
@@ -371,6 +381,32 @@ mod tests {
         assert!((pile.repose_angle_deg - 30.0).abs() < 0.5, "{pile:?}");
         assert!((pile.runout_radius - 1.0).abs() < 0.15, "{pile:?}");
         assert!((pile.pile_height - 0.577).abs() < 0.08, "{pile:?}");
+    }
+
+    #[test]
+    fn sides_that_are_not_there_have_no_reach() {
+        let whole = cone(30.0, 0.03, Layout::Jittered, 1);
+        let reach = |keep: fn(&Vec3) -> bool| {
+            let points = whole.iter().copied().filter(keep).collect();
+            fit_pile(&frame(points, 0.03, Vec3::Y))
+                .expect("a pile")
+                .runout_radius
+        };
+        let all = reach(|_| true);
+        for part in [reach(|p| p.x > 0.2), reach(|p| p.x > 0.2 && p.z > -0.1)] {
+            assert!((part - all).abs() < 0.05, "{part} of {all}");
+        }
+    }
+
+    #[test]
+    fn two_piles_are_not_one() {
+        let one = cone(30.0, 0.04, Layout::Jittered, 1);
+        let other: Vec<Vec3> = one.iter().map(|p| *p + Vec3::X * 2.5).collect();
+        let both = fit_pile(&frame([one, other].concat(), 0.04, Vec3::Y));
+        assert!(
+            both.is_none_or(|pile| pile.repose_angle_deg > 20.0),
+            "{both:?}"
+        );
     }
 
     #[test]

@@ -5,7 +5,9 @@ use super::build::{Points, SurfaceError, build};
 use super::format::{self, About};
 use super::mesh::SurfaceMesh;
 use super::settings::Settings;
-use crate::cache::{Frame, FrameError, FrameMeta, RunFolder, frame_digest, read_frame};
+use crate::cache::{
+    FolderError, Frame, FrameError, FrameMeta, RunFolder, frame_digest, read_frame,
+};
 use crate::geometry::vtk::collection;
 use barchan_sim::atomic;
 use barchan_sim::scene::{self, MeshFormat, SurfaceDoc};
@@ -19,7 +21,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Changes when the same settings begin to give other meshes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// The start of a file within which its stamp is looked for [bytes].
 const STAMP_WITHIN: u64 = 1024;
 
@@ -53,6 +55,9 @@ pub enum StageError {
     /// The frame cannot be read.
     #[error(transparent)]
     Frame(#[from] FrameError),
+    /// The run's folder cannot be listed.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// There is no surface.
     #[error("frame {frame}: {source}")]
     Surface {
@@ -138,8 +143,8 @@ impl<'a> Stage<'a> {
     /// Writes the .pvd that gives ParaView the time of each mesh of the folder.
     ///
     /// # Errors
-    /// If it cannot be written.
-    pub fn finish(&self, frames: &[u32]) -> Result<(), StageError> {
+    /// If the folder cannot be listed or it cannot be written.
+    pub fn finish(&self) -> Result<(), StageError> {
         if !self.formats.contains(&MeshFormat::Vtk) {
             return Ok(());
         }
@@ -150,6 +155,7 @@ impl<'a> Stage<'a> {
             let name = path.file_name()?.to_string_lossy().into_owned();
             path.is_file().then_some((f64::from(*frame) / fps, name))
         };
+        let frames = self.folder.frames()?;
         let files: Vec<(f64, String)> = frames.iter().filter_map(file).collect();
         atomic::write_bytes(&path, collection(&files).as_bytes())
             .map_err(|source| StageError::Write { path, source })
@@ -166,7 +172,8 @@ impl<'a> Stage<'a> {
             }
         };
         let mut digest = String::new();
-        for frame in source.frames(moment).into_iter().flatten() {
+        let (first, _, second) = source.around(moment);
+        for frame in [Some(first), second].into_iter().flatten() {
             digest += &frame_digest(&self.folder.frame_path(frame))?;
         }
         Ok(Target {
@@ -260,16 +267,19 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The frame before a moment and the one after it, if it is between two that are there.
-    fn frames(&self, moment: f64) -> [Option<u32>; 2] {
-        let before = self.frame.checked_add_signed(moment.floor() as i32);
+    /// The frame that a moment comes after, by which part of a frame, and the frame after it if it is between two. What comes before
+    /// all of them, or after a gap, is told from the own frame.
+    fn around(&self, moment: f64) -> (u32, f64, Option<u32>) {
         let there = |frame: &u32| *frame == self.frame || self.folder.frame_path(*frame).is_file();
-        let after = before.and_then(|before| before.checked_add(1));
-        let between = moment > moment.floor();
-        [
-            before.filter(there),
-            after.filter(|after| between && there(after)),
-        ]
+        let before = self.frame.checked_add_signed(moment.floor() as i32);
+        let Some(before) = before.filter(there) else {
+            return (self.frame, moment, None);
+        };
+        let part = moment - moment.floor();
+        let after = before
+            .checked_add(1)
+            .filter(|after| part > 0.0 && there(after));
+        (before, part, after)
     }
 
     fn need(&mut self, frame: u32) -> Result<(), FrameError> {
@@ -282,22 +292,25 @@ impl<'a> Source<'a> {
 
     /// The facts of the frame and its particles at `moment`. Before the first frame and after the last they go on as they moved.
     fn particles(&mut self, moment: f64) -> Result<(FrameMeta, Cow<'_, Particles>), FrameError> {
-        let frames = self.frames(moment);
-        for frame in frames.into_iter().flatten().chain([self.frame]) {
+        let (first, part, second) = self.around(moment);
+        for frame in [Some(self.frame), Some(first), second]
+            .into_iter()
+            .flatten()
+        {
             self.need(frame)?;
         }
         let own = &self.read[&self.frame];
         let seconds = 1.0 / own.meta.fps;
-        let part = moment - moment.floor();
-        let particles = match frames {
-            [Some(a), Some(b)] => {
-                let (first, second) = (&self.read[&a].particles, &self.read[&b].particles);
-                Cow::Owned(between(first, second, part as f32, seconds as f32))
+        let before = &self.read[&first].particles;
+        let particles = match second {
+            Some(second) => {
+                let after = &self.read[&second].particles;
+                Cow::Owned(between(before, after, part as f32, seconds as f32))
             }
-            [Some(a), None] if part <= 0.0 => Cow::Borrowed(&self.read[&a].particles),
-            _ => {
-                let mut particles = own.particles.clone();
-                let seconds = (moment * seconds) as f32;
+            None if part == 0.0 => Cow::Borrowed(before),
+            None => {
+                let mut particles = before.clone();
+                let seconds = (part * seconds) as f32;
                 for (place, velocity) in particles.position.iter_mut().zip(&particles.velocity) {
                     *place += *velocity * seconds;
                 }
@@ -338,4 +351,61 @@ fn has_stamp(path: &Path, stamp: &str) -> bool {
         && start
             .windows(stamp.len())
             .any(|window| window == stamp.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::write_frame;
+    use barchan_sim::scene::Compression;
+
+    /// A run of frames with one particle each, at the place of the frame's number and without a velocity.
+    fn run(place: &Path, frames: u32) -> RunFolder {
+        std::fs::create_dir(place.join("frames")).expect("room");
+        for frame in 0..frames {
+            let meta = FrameMeta {
+                frame,
+                time: f64::from(frame),
+                fps: 1.0,
+                scene: "s".into(),
+                up: Vec3::Y,
+                gravity: Vec3::NEG_Y,
+                materials: vec!["sand".into()],
+                bodies: Vec::new(),
+            };
+            let mut particles = Particles::default();
+            particles.resize(1);
+            particles.position[0] = Vec3::X * frame as f32;
+            particles.radius[0] = 0.5;
+            let path = place.join(format!("frames/{frame:06}.arrow"));
+            let file = File::create(path).expect("room");
+            write_frame(file, &meta, &particles, Compression::None).expect("room");
+        }
+        RunFolder::open(place).expect("a run")
+    }
+
+    #[test]
+    fn the_collection_keeps_what_an_earlier_call_made() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = run(place.path(), 3);
+        let doc = scene::recorded_surface("[parameters.surface]\nformats = [\"vtk\"]\n", &[])
+            .expect("settings");
+        let stage = Stage::new(&folder, &doc);
+        for frame in [0, 1, 2] {
+            stage.frame(frame).expect("a surface");
+            stage.finish().expect("room");
+        }
+        let listed = std::fs::read_to_string(folder.meshes_dir().join("surface.pvd"));
+        assert_eq!(listed.expect("there").matches("<DataSet").count(), 3);
+    }
+
+    #[test]
+    fn a_moment_after_the_last_frame_goes_on_from_there() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = run(place.path(), 2);
+        // From frame 0, 1.25 frames on: past frame 1, which is the last and stands still.
+        let mut source = Source::new(&folder, 0);
+        let (_, particles) = source.particles(1.25).expect("two frames");
+        assert_eq!(particles.position[0], Vec3::X);
+    }
 }

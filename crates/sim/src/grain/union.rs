@@ -44,7 +44,18 @@ pub enum ShapeError {
     /// One has no size.
     #[error("sphere {0} needs a radius above 0 and a finite place")]
     Radius(usize),
+    /// One is lost between the columns of the integrals.
+    #[error(
+        "sphere {0} is too small: its radius must be at least 1/{THINNEST} of the grain's size"
+    )]
+    Thin(usize),
+    /// Its volume or inertia is not a number.
+    #[error("its spheres are too large, too small or too far away to be reckoned with")]
+    Beyond,
 }
+
+/// A ball's radius goes into the size of the whole so many times at most: four columns.
+const THINNEST: usize = COLUMNS / 4;
 
 impl GrainShape {
     /// A single ball.
@@ -62,7 +73,7 @@ impl GrainShape {
     /// The union of balls, each x, y, z and radius in any one unit of length.
     ///
     /// # Errors
-    /// If there are none or too many, or one has no size.
+    /// If there are none or too many, or one has no size or hardly any.
     pub fn new(balls: &[[f64; 4]]) -> Result<Self, ShapeError> {
         if balls.is_empty() {
             return Err(ShapeError::Empty);
@@ -81,6 +92,11 @@ impl GrainShape {
         if balls.len() == 1 {
             return Ok(Self::ball());
         }
+        let (least, most) = extent(&balls);
+        let size = (most - least).max_element();
+        if let Some(thin) = balls.iter().position(|(_, r)| r * (THINNEST as f64) < size) {
+            return Err(ShapeError::Thin(thin));
+        }
         let (_, center, _) = moments(&balls);
         let centered: Vec<_> = balls.iter().map(|(at, r)| (*at - center, *r)).collect();
         let reach = centered.iter().map(|(at, r)| at.length() + r);
@@ -91,6 +107,9 @@ impl GrainShape {
             .collect();
         let (volume, _, inertia) = moments(&unit);
         let (inertia, axes) = principal(inertia);
+        if !(volume > 0.0 && inertia.min_element() > 0.0 && inertia.is_finite()) {
+            return Err(ShapeError::Beyond);
+        }
         Ok(Self {
             balls: unit
                 .iter()
@@ -111,14 +130,17 @@ impl GrainShape {
     }
 }
 
+/// The corners of the box around balls.
+fn extent(balls: &[(DVec3, f64)]) -> (DVec3, DVec3) {
+    let corners = balls.iter().map(|(at, r)| (*at - *r, *at + *r));
+    corners
+        .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        .unwrap_or_default()
+}
+
 /// Volume, centre, and inertia about the centre. Along z the union is exact: a few stretches on each column.
 fn moments(balls: &[(DVec3, f64)]) -> (f64, DVec3, DMat3) {
-    let least = balls
-        .iter()
-        .fold(DVec3::INFINITY, |a, (at, r)| a.min(*at - *r));
-    let most = balls
-        .iter()
-        .fold(DVec3::NEG_INFINITY, |a, (at, r)| a.max(*at + *r));
+    let (least, most) = extent(balls);
     let step = (most - least) / COLUMNS as f64;
     let area = step.x * step.y;
     let (mut volume, mut first, mut second) = (0.0, DVec3::ZERO, DMat3::ZERO);
@@ -284,5 +306,15 @@ mod tests {
         let nan = [[0., 0., 0., 1.], [f64::NAN, 0., 0., 1.]];
         assert_eq!(GrainShape::new(&nan), Err(ShapeError::Radius(1)));
         assert!(GrainShape::new(&vec![[0., 0., 0., 1.]; 257]).is_err());
+    }
+
+    #[test]
+    fn spheres_too_thin_for_the_columns_are_refused() {
+        for thin in [1e-4, 1e-300, 5e-324] {
+            let balls = [[0., 0., 0., thin], [1., 1., 0., thin]];
+            assert_eq!(GrainShape::new(&balls), Err(ShapeError::Thin(0)), "{thin}");
+        }
+        let huge = [[0., 0., 0., 1e200], [1e200, 1., 0., 1e200]];
+        assert_eq!(GrainShape::new(&huge), Err(ShapeError::Beyond));
     }
 }

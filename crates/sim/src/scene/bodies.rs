@@ -15,6 +15,8 @@ use std::sync::Arc;
 
 /// The longest sequence of mesh files.
 const MOST_FILES: u64 = 100_000;
+/// The longest run of # in their name.
+const MOST_DIGITS: usize = 9;
 
 impl Builder<'_> {
     /// The bodies, and the joints in those that own them.
@@ -314,6 +316,10 @@ impl Builder<'_> {
         let pattern = &doc.files.value;
         let digits = pattern.chars().filter(|c| *c == '#').count();
         let run = "#".repeat(digits);
+        if digits > MOST_DIGITS {
+            let message = format!("the number of a file has at most {MOST_DIGITS} digits");
+            return self.none(Problem::new(doc.files.span.clone(), message));
+        }
         if digits == 0 || !pattern.contains(&run) {
             let problem = Problem::new(
                 doc.files.span.clone(),
@@ -334,7 +340,7 @@ impl Builder<'_> {
                 value: pattern.replace(&run, &format!("{number:0digits$}")),
                 span: doc.files.span.clone(),
             };
-            self.read_file(&file)?;
+            self.read_mesh_file(&file)?;
             files.push(self.folder.join(file.value));
         }
         let sequence = MeshSequence {

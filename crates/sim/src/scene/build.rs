@@ -23,7 +23,7 @@ use xxhash_rust::xxh3::Xxh3;
 /// Gravity where the scene says nothing else [m/s²].
 const GRAVITY: f64 = 9.81;
 /// The highest frame number that file names can hold.
-const MOST_FRAMES: u64 = 999_999;
+pub const MOST_FRAMES: u64 = 999_999;
 
 impl Builder<'_> {
     /// Distance between particles: two to a cell's edge where the method has cells.
@@ -354,9 +354,6 @@ fn materials(doc: &SceneDoc, problems: &mut Problems) -> Option<Vec<Material>> {
 /// Builds the scene; `None` where problems were noted.
 pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Scene> {
     check_header(doc, problems);
-    check_sph_keys(&doc.solver, problems);
-    check_dem_keys(doc, problems);
-    check_hybrid_keys(&doc.solver, problems);
     let name = name(doc, path, problems)?;
     let materials = materials(doc, problems)?;
     let mut parameters = doc.json();
@@ -411,75 +408,6 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
         identity: builder.hash.digest128(),
         parameters,
     })
-}
-
-/// Notes the keys that only sph understands where another method is asked for.
-fn check_sph_keys(doc: &SolverDoc, problems: &mut Problems) {
-    if doc.method == Method::Sph {
-        return;
-    }
-    let own = [
-        ("scheme", doc.scheme.is_some()),
-        ("iterations", doc.iterations.is_some()),
-        ("law", doc.law.is_some()),
-    ];
-    for (key, _) in own.into_iter().filter(|(_, given)| *given) {
-        let message = format!("\"solver.{key}\" means something for method = \"sph\" only");
-        let help = format!("remove {key}, or choose method = \"sph\"");
-        problems.push(Problem::new(doc.span.clone(), message).help(help));
-    }
-}
-
-/// Notes the keys that only dem understands where another method is asked for.
-fn check_dem_keys(doc: &SceneDoc, problems: &mut Problems) {
-    let solver = &doc.solver;
-    if solver.method == Method::Dem {
-        return;
-    }
-    let own = [
-        ("contact", solver.contact.is_some()),
-        ("stiffness", solver.stiffness.is_some()),
-        ("overlap", solver.overlap.is_some()),
-        ("alduan", solver.alduan.is_some()),
-    ];
-    for (key, _) in own.into_iter().filter(|(_, given)| *given) {
-        let message = format!("\"solver.{key}\" means something for method = \"dem\" only");
-        let help = format!("remove {key}, or choose method = \"dem\"");
-        problems.push(Problem::new(solver.span.clone(), message).help(help));
-    }
-}
-
-/// Notes the keys that only hybrid understands where another method is asked for, and what it does not understand itself.
-fn check_hybrid_keys(doc: &SolverDoc, problems: &mut Problems) {
-    if doc.method == Method::Hybrid {
-        let other = [
-            (
-                "friction = \"zhu-bridson\"",
-                doc.friction != Friction::Implicit,
-            ),
-            (
-                "transfer = \"flip\"",
-                doc.transfer == Some(TransferDoc::Flip),
-            ),
-            ("flip_ratio", doc.flip_ratio.is_some()),
-        ];
-        for (key, _) in other.into_iter().filter(|(_, given)| *given) {
-            let message = format!("method = \"hybrid\" does not know {key}");
-            let help = "remove it, or choose method = \"flip\"";
-            problems.push(Problem::new(doc.span.clone(), message).help(help));
-        }
-        return;
-    }
-    let own = [
-        ("depth", doc.depth.is_some()),
-        ("rest_time", doc.rest_time.is_some()),
-        ("reach", doc.reach.is_some()),
-    ];
-    for (key, _) in own.into_iter().filter(|(_, given)| *given) {
-        let message = format!("\"solver.{key}\" means something for method = \"hybrid\" only");
-        let help = format!("remove {key}, or choose method = \"hybrid\"");
-        problems.push(Problem::new(doc.span.clone(), message).help(help));
-    }
 }
 
 fn hybrid_settings(doc: &SolverDoc) -> HybridSettings {

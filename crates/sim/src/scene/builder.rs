@@ -74,10 +74,19 @@ impl Builder<'_> {
         }
     }
 
+    /// The bytes of a mesh file named in the scene; those of the files that belong to it count too.
+    pub fn read_mesh_file(&mut self, file: &Text) -> Option<Vec<u8>> {
+        let bytes = self.read_file(file)?;
+        for side in mesh::side_files(&self.folder.join(&file.value), &bytes) {
+            self.hash.update(&side);
+        }
+        Some(bytes)
+    }
+
     /// The mesh in a file named in the scene.
     pub fn load_mesh(&mut self, file: &Text) -> Option<Mesh> {
-        let bytes = self.read_file(file)?;
-        match mesh::parse_mesh(Path::new(&file.value), &bytes) {
+        let bytes = self.read_mesh_file(file)?;
+        match mesh::parse_mesh(&self.folder.join(&file.value), &bytes) {
             Ok(mesh) => Some(mesh),
             Err(error) => self.none(Problem::new(file.span.clone(), error.to_string())),
         }

@@ -2,11 +2,13 @@
 //! other method understands.
 
 use super::document::{Method, SeedingDoc, SolverDoc};
-use super::node::{Content, Node};
-use super::problem::SceneError;
+use super::node::{Content, Entry, Node};
+use super::problem::{Problem, Problems, SceneError};
 use super::read::{Defs, Read};
 use super::{Scene, load, parse_changed, read_text};
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// A scene by another method.
 #[derive(Clone, Debug)]
@@ -55,30 +57,76 @@ pub fn load_by(
     Ok(ByMethod { scene, changes })
 }
 
-/// The methods that understand a key of `[solver]`, from the words before the colon that its doc comment begins with; `None` if
-/// every method does.
-fn understood_by(key: &str) -> Option<Vec<Method>> {
+/// A key of `[solver]` that not every method understands.
+struct Partial {
+    /// The methods that do.
+    methods: Vec<Method>,
+    /// The word that it is if left out, if it is one.
+    default: Option<String>,
+}
+
+/// Those keys, from the methods before the colon that their doc comments begin with.
+static PARTIAL: LazyLock<BTreeMap<&str, Partial>> = LazyLock::new(|| {
     let mut defs = Defs::default();
     SolverDoc::schema(&mut defs);
-    let said = defs.0["SolverDoc"]["properties"][key]["description"].as_str()?;
-    let (methods, _) = said.split_once(':')?;
-    methods
-        .split(',')
-        .map(|word| Method::from_word(word.trim()))
+    let properties = &defs.0["SolverDoc"]["properties"];
+    let partial = |key: &'static str| {
+        let (methods, _) = properties[key]["description"].as_str()?.split_once(':')?;
+        let methods = methods
+            .split(',')
+            .map(|word| Method::from_word(word.trim()));
+        let methods = methods.collect::<Option<_>>()?;
+        let default = properties[key]["default"].as_str().map(str::to_owned);
+        Some((key, Partial { methods, default }))
+    };
+    SolverDoc::KEYS
+        .iter()
+        .filter_map(|key| partial(key))
         .collect()
+});
+
+/// The methods that an entry of `[solver]` is for, if `method` is not one of them. What is so anyway is for all: records of runs
+/// repeat it.
+fn foreign(entry: &Entry, method: Method) -> Option<&'static [Method]> {
+    let partial = PARTIAL.get(entry.key.as_str())?;
+    let is_default = matches!((&entry.node.value, &partial.default), (Content::Text(word), Some(default)) if word == default);
+    (!partial.methods.contains(&method) && !is_default).then_some(&partial.methods)
+}
+
+/// The method that a scene asks for; `None` where whoever reads the tree will tell what is wrong with it.
+fn method_of(root: &Node) -> Option<Method> {
+    match &root.find("solver")?.find("method")?.value {
+        Content::Text(word) => Method::from_word(word),
+        _ => None,
+    }
+}
+
+/// Notes the keys of `[solver]` that the scene's method does not understand.
+pub fn check_keys(root: &Node, problems: &mut Problems) {
+    let (Some(method), Some(solver)) = (method_of(root), root.find("solver")) else {
+        return;
+    };
+    let Content::Table(entries) = &solver.value else {
+        return;
+    };
+    for entry in entries {
+        if let Some(methods) = foreign(entry, method) {
+            let key = &entry.key;
+            let words: Vec<String> = methods
+                .iter()
+                .map(|m| format!("\"{}\"", m.word()))
+                .collect();
+            let wanted = format!("method = {}", words.join(" or "));
+            let message = format!("\"solver.{key}\" means something for {wanted} only");
+            let help = format!("remove {key}, or choose {wanted}");
+            problems.push(Problem::new(entry.key_span.clone(), message).help(help));
+        }
+    }
 }
 
 /// Drops what the scene's method does not understand; returns what was dropped, in words.
 fn drop_foreign(root: &mut Node, without: &[&str]) -> Vec<String> {
-    let word = root
-        .find("solver")
-        .and_then(|solver| solver.find("method"))
-        .and_then(|method| match &method.value {
-            Content::Text(word) => Method::from_word(word),
-            _ => None,
-        });
-    let Some(method) = word else {
-        // Whoever reads the tree next tells what is wrong with it.
+    let Some(method) = method_of(root) else {
         return Vec::new();
     };
     let mut changes = Vec::new();
@@ -88,9 +136,8 @@ fn drop_foreign(root: &mut Node, without: &[&str]) -> Vec<String> {
     for table in tables {
         match (table.key.as_str(), &mut table.node.value) {
             ("solver", Content::Table(keys)) => keys.retain(|entry| {
-                let foreign =
-                    understood_by(&entry.key).filter(|methods| !methods.contains(&method));
-                if let Some(methods) = &foreign {
+                let foreign = foreign(entry, method);
+                if let Some(methods) = foreign {
                     let names: Vec<&str> = methods.iter().map(|method| method.word()).collect();
                     changes.push(format!(
                         "solver.{} is for {} only, and is left out",
@@ -183,9 +230,10 @@ shape = { sphere = { radius = 0.5 } }
 
     #[test]
     fn keys_say_whose_they_are() {
-        assert_eq!(understood_by("resolution"), None);
-        assert_eq!(understood_by("iterations"), Some(vec![Method::Sph]));
-        assert_eq!(understood_by("overlap"), Some(vec![Method::Dem]));
-        assert!(understood_by("cfl").is_some_and(|methods| methods.contains(&Method::Flip)));
+        let methods = |key: &str| PARTIAL.get(key).map(|partial| partial.methods.as_slice());
+        assert_eq!(methods("resolution"), None);
+        assert_eq!(methods("iterations"), Some(&[Method::Sph][..]));
+        assert_eq!(methods("overlap"), Some(&[Method::Dem][..]));
+        assert_eq!(methods("cfl"), Some(&[Method::Flip, Method::Hybrid][..]));
     }
 }

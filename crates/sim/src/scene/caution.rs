@@ -53,9 +53,8 @@ fn coarse(scene: &Scene) -> impl Iterator<Item = String> + '_ {
         let thin = size.min_element();
         (thin.is_finite() && thin < cell).then(|| {
             format!(
-                "solver.resolution: {cell} m is coarser than fill {} is thick ({thin} m): little or nothing of it will be there. \
-                 A tenth of the thickness shows how it moves",
-                index + 1
+                "solver.resolution: {cell} m is coarser than fill.{index} is thick ({thin} m): little or nothing of it will be there. \
+                 A tenth of the thickness shows how it moves"
             )
         })
     })

@@ -9,8 +9,7 @@ mod document;
 mod grains;
 mod node;
 mod preset;
-#[doc(hidden)]
-pub mod problem;
+mod problem;
 mod quantity;
 #[doc(hidden)]
 pub mod read;
@@ -19,6 +18,7 @@ mod render;
 mod repose;
 mod shapes;
 
+pub use build::MOST_FRAMES;
 pub use by_method::{ByMethod, load_by};
 pub use caution::cautions;
 pub use document::{
@@ -27,7 +27,7 @@ pub use document::{
     SpreadOn, SpreadRule, SurfaceDoc, SurfaceStyle,
 };
 pub use preset::{PRESETS, Preset};
-pub use problem::{SceneError, SceneProblem};
+pub use problem::{SceneError, SceneProblem, suggest};
 pub use reference::{preset_reference, reference};
 pub use render::{CameraPath, Cut, Render, Sun, View, What, parse_size};
 
@@ -243,6 +243,7 @@ fn parse_changed(
     let scene = read_tree(&source, overrides, &mut problems)
         .and_then(|mut root| {
             change(&mut root);
+            by_method::check_keys(&root, &mut problems);
             SceneDoc::read(&root, "", &mut problems)
         })
         .filter(|_| problems.is_empty())
@@ -273,16 +274,7 @@ fn read_tree(source: &Source, overrides: &[String], problems: &mut Problems) -> 
 /// # Errors
 /// Every problem found, with its place.
 pub fn recorded<T: Read>(record: &str, table: &str, overrides: &[String]) -> Result<T, SceneError> {
-    let source = Source {
-        name: "run.toml".into(),
-        text: record.to_owned(),
-        overrides: overrides.join("\n"),
-    };
-    let mut problems = Problems::default();
-    let value = read_recorded(&source, table, overrides, &mut problems);
-    value
-        .filter(|_| problems.is_empty())
-        .ok_or_else(|| SceneError::new(&source, problems))
+    recorded_checked(record, table, overrides, |_, _| {})
 }
 
 /// How a run's surface is made: [`recorded`], with the rules between its keys.
@@ -290,19 +282,28 @@ pub fn recorded<T: Read>(record: &str, table: &str, overrides: &[String]) -> Res
 /// # Errors
 /// As [`recorded`].
 pub fn recorded_surface(record: &str, overrides: &[String]) -> Result<SurfaceDoc, SceneError> {
-    let doc: SurfaceDoc = recorded(record, "surface", overrides)?;
+    recorded_checked(record, "surface", overrides, build::check_surface)
+}
+
+fn recorded_checked<T: Read>(
+    record: &str,
+    table: &str,
+    overrides: &[String],
+    check: impl FnOnce(&T, &mut Problems),
+) -> Result<T, SceneError> {
     let source = Source {
         name: "run.toml".into(),
         text: record.to_owned(),
         overrides: overrides.join("\n"),
     };
     let mut problems = Problems::default();
-    build::check_surface(&doc, &mut problems);
-    if problems.is_empty() {
-        Ok(doc)
-    } else {
-        Err(SceneError::new(&source, problems))
+    let value = read_recorded(&source, table, overrides, &mut problems);
+    if let Some(value) = &value {
+        check(value, &mut problems);
     }
+    value
+        .filter(|_| problems.is_empty())
+        .ok_or_else(|| SceneError::new(&source, problems))
 }
 
 fn read_recorded<T: Read>(
@@ -373,6 +374,14 @@ preset = "dry-sand"
 material = "sand"
 shape = { sphere = { radius = 0.5 } }
 "#;
+
+    const CUBE_BESIDE_ITS_DATA: &str = r#"{"asset":{"version":"2.0"},"scene":0,"scenes":[{"nodes":[0]}],"nodes":[{"mesh":0}],
+        "meshes":[{"primitives":[{"attributes":{"POSITION":0},"indices":1}]}],
+        "accessors":[
+          {"bufferView":0,"componentType":5126,"count":8,"type":"VEC3","min":[-1,-1,-1],"max":[1,1,1]},
+          {"bufferView":1,"componentType":5125,"count":36,"type":"SCALAR"}],
+        "bufferViews":[{"buffer":0,"byteOffset":0,"byteLength":96},{"buffer":0,"byteOffset":96,"byteLength":144}],
+        "buffers":[{"byteLength":240,"uri":"a.bin"}]}"#;
 
     fn scene(text: &str, overrides: &[&str]) -> Result<Scene, SceneError> {
         let overrides: Vec<String> = overrides.iter().map(|o| (*o).to_owned()).collect();
@@ -514,6 +523,65 @@ shape = { sphere = { radius = 0.5 } }
         }
         let empty = MINIMAL.split("[[fill]]").next().unwrap();
         assert!(messages(empty, &[])[0].contains("nothing to simulate"));
+    }
+
+    #[test]
+    fn keys_of_other_methods_are_refused() {
+        for (change, reason) in [
+            ("solver.cfl=0.5", "method = \"flip\" or \"hybrid\" only"),
+            ("solver.flip_ratio=0.5", "method = \"flip\" only"),
+            ("solver.transfer=apic", "method = \"flip\" only"),
+            ("solver.friction=zhu-bridson", "method = \"flip\" only"),
+            (
+                "solver.iterations=4",
+                "means something for method = \"sph\" only",
+            ),
+            ("solver.overlap=0.1", "method = \"dem\" only"),
+            ("solver.depth=1", "method = \"hybrid\" only"),
+        ] {
+            let found = messages(MINIMAL, &[change]);
+            assert!(
+                found.len() == 1 && found[0].contains(reason),
+                "{change}: {found:?}"
+            );
+        }
+        for change in ["friction=zhu-bridson", "transfer=flip", "flip_ratio=0.5"] {
+            let change = format!("solver.{change}");
+            let found = messages(MINIMAL, &["solver.method=hybrid", &change]);
+            assert!(
+                found[0].contains("method = \"flip\" only"),
+                "{change}: {found:?}"
+            );
+        }
+        assert!(scene(MINIMAL, &["solver.method=hybrid", "solver.cfl=2"]).is_ok());
+        // A run's record repeats what is so anyway.
+        assert!(scene(MINIMAL, &["solver.friction=implicit"]).is_ok());
+    }
+
+    #[test]
+    fn the_number_of_a_sequence_has_few_digits() {
+        let files = format!(
+            "body=[{{sequence={{files='{}',first=1,last=2}}}}]",
+            "#".repeat(70_000)
+        );
+        assert!(messages(MINIMAL, &[&files])[0].contains("at most 9"));
+    }
+
+    #[test]
+    fn side_files_of_meshes_lie_beside_them_and_decide_the_frames() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.toml");
+        let text = MINIMAL.to_owned() + "[[body]]\nshape = { mesh = { file = \"a.gltf\" } }\n";
+        std::fs::write(folder.path().join("a.gltf"), CUBE_BESIDE_ITS_DATA).unwrap();
+        let identity = |stretch: f32| {
+            let cube = barchan_base::mesh::unit_cube();
+            let cube = cube.mapped(|vertex| vertex * stretch).unwrap();
+            let mut data: Vec<u8> = bytemuck::cast_slice(cube.vertices()).to_vec();
+            data.extend_from_slice(bytemuck::cast_slice(cube.triangles()));
+            std::fs::write(folder.path().join("a.bin"), data).unwrap();
+            parse(&text, &path, &[]).unwrap().identity
+        };
+        assert_ne!(identity(1.0), identity(2.0));
     }
 
     #[test]

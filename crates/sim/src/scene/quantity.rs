@@ -124,6 +124,9 @@ impl<D: Dimension, R: Rule> Quantity<D, R> {
     }
 }
 
+/// The longest text of a number and its unit.
+const MOST_TEXT: usize = 64;
+
 /// The number that `node` holds, in the unit of bare numbers.
 fn parse<D: Dimension>(node: &Node, path: &str) -> Result<f64, Problem> {
     let bare_unit = D::UNITS[0];
@@ -137,6 +140,13 @@ fn parse<D: Dimension>(node: &Node, path: &str) -> Result<f64, Problem> {
         Content::Float(number) => Ok(*number),
         Content::Text(text) => {
             let text = text.trim();
+            if text.len() > MOST_TEXT {
+                let message = format!(
+                    "\"{path}\" must be {}, written in at most {MOST_TEXT} letters",
+                    D::NAME
+                );
+                return Err(Problem::new(node.span.clone(), message).help(example(bare_unit.0)));
+            }
             // The number is the longest prefix that parses; "1e-3 m" and "4mm" both work.
             let split = (0..=text.len())
                 .rev()
@@ -194,7 +204,8 @@ impl<D: Dimension, R: Rule> Read for Quantity<D, R> {
             let message = format!("\"{path}\" must be a finite number, got {value}");
             return problems.none(Problem::new(node.span.clone(), message));
         }
-        if !R::holds(value) {
+        let vanishes = si != 0.0 && si as f32 == 0.0;
+        if !R::holds(value) || vanishes && !R::holds(0.0) {
             let unit = D::UNITS[0].0;
             let message = format!(
                 "\"{path}\" must be {}, got {value}{}{unit}",
@@ -382,6 +393,8 @@ mod tests {
         fails("\"5 kg\"", "\"kg\" is not a unit of that");
         fails("\"wide\"", "must be a length, got \"wide\"");
         fails("true", "must be a length");
+        fails("1e-50", "must be positive");
+        fails(&format!("\"{}1 m\"", "0".repeat(64)), "at most 64");
         assert!(read::<Triple<Length>>("[1, 2]").unwrap_err()[0].contains("three numbers"));
         assert!(
             read::<Quantity<Angle, Acute>>("95").unwrap_err()[0]

@@ -99,7 +99,7 @@ impl Solver for Ballistic {
         Ok(self.summary(none))
     }
 
-    fn cost(&self) -> Cost {
+    fn cost(&self, _: &Model) -> Cost {
         Cost {
             // The columns, and their copy on the way to the disk.
             bytes_per_particle: 90.0,

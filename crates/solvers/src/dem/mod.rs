@@ -122,7 +122,7 @@ impl Solver for Dem {
 
     fn step(&mut self, model: &Model, state: &mut State, dt: f64) -> Result<StepReport, StepError> {
         let outside = Outside::of(model);
-        let changed = self.work.receive(model, state)?;
+        let changed = self.work.receive(model, state, dt)?;
         let speed = self.work.advance(&outside, state, dt);
         let marks = travel(state, speed, dt);
         let renew = changed || marks.travelled > marks.half_skin;
@@ -167,7 +167,7 @@ impl Solver for Dem {
         }
     }
 
-    fn cost(&self) -> Cost {
+    fn cost(&self, _: &Model) -> Cost {
         Cost {
             bytes_per_particle: 900.0,
             seconds_per_particle_step: 4e-7,

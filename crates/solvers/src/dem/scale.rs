@@ -1,10 +1,11 @@
 //! How stiff grains are taken to be, and how long a step may be: both follow from what the scene can do to a grain.
 
 use super::law::{damping, impact};
+use super::suction;
 use barchan_base::Bounds;
 use barchan_sim::body::Form;
 use barchan_sim::grain::Grain;
-use barchan_sim::model::Model;
+use barchan_sim::model::{Material, Model};
 use barchan_sim::scene::{Contact, Stiffness};
 use barchan_sim::solids::Solids;
 use glam::Vec3;
@@ -18,6 +19,10 @@ const ELASTIC_ERROR: f64 = 1e-4;
 const LOSS_ERROR: f64 = 0.05;
 /// Steps over the damping: a grain with many contacts that damp must not be thrown back by them within a step.
 const STEPS_FOR_DAMPING: f64 = 30.0;
+/// Composites whose balls pull at others with more than this many weights of a grain are sticky: they keep up to so many times the
+/// contacts that others have, eleven (tetrahedra) to fourteen (cubes), and all of them damp.
+const STICKY: f64 = 5.0;
+const STICKY_CONTACTS: f64 = 3.0;
 /// Part of the allowed overlap that one impact may take: what comes behind presses too.
 const ROOM: f64 = 0.85;
 /// Way down that is looked for a floor [m], and looks on it.
@@ -74,7 +79,14 @@ impl Scale {
             scale.overlap = scale.overlap.max(deepest / ball);
             let walls = model.bodies.iter().filter_map(|body| body.restitution);
             let restitutions = walls.map(f64::from).chain([material.restitution]);
-            let steps = restitutions.map(steps_in_contact).fold(0.0, f64::max);
+            let contacts = match contact {
+                Contact::HertzMindlin(_) if is_sticky(model, (grain, material), (ball, mass)) => {
+                    STICKY_CONTACTS
+                }
+                _ => 1.0,
+            };
+            let steps = restitutions.map(|kept| steps_in_contact(kept, contacts));
+            let steps = steps.fold(0.0, f64::max);
             scale.step = scale.step.min(duration / steps);
             if let Contact::Alduan { damping, .. } = contact {
                 // What damps must not turn the approach around within a step.
@@ -86,13 +98,30 @@ impl Scale {
     }
 }
 
-/// How many steps a contact that keeps this part of the speed must have.
-fn steps_in_contact(restitution: f64) -> f64 {
+/// Whether composite grains hold each other by more than a few weights, where they are wet if anything wets them; `ball` is the radius of
+/// their balls [m], `mass` half that of a grain [kg].
+fn is_sticky(
+    model: &Model,
+    (grain, material): (&Grain, &Material),
+    (ball, mass): (f64, f64),
+) -> bool {
+    let wet = match model.wet.is_empty() {
+        true => 0.0,
+        false => material.wet_cohesion,
+    };
+    let suction = suction(material.friction_angle, material.cohesion + wet);
+    let weight = 2.0 * mass * f64::from(model.gravity.length());
+    let pull = grain.stickiness * weight + suction * (0.5 * ball).powi(2);
+    grain.shape.balls().len() > 1 && pull > STICKY * weight
+}
+
+/// How many steps a contact that keeps this part of the speed must have, of grains with so many times the `contacts` of poured balls.
+fn steps_in_contact(restitution: f64, contacts: f64) -> f64 {
     let allowed = ELASTIC_ERROR.max(LOSS_ERROR * (1.0 - restitution));
     let accurate = STEPS_IN_CONTACT * (BOUNCE_ERROR / allowed).powf(0.4);
     STEPS_IN_CONTACT
         .max(accurate)
-        .max(STEPS_FOR_DAMPING * damping(restitution))
+        .max(STEPS_FOR_DAMPING * damping(restitution) * contacts)
 }
 
 /// Radius of the smallest ball of a grain, over the grain's.

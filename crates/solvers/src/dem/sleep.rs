@@ -1,10 +1,13 @@
-//! Sleeping: a grain that has been still for a while stops, and is moved again only when its load no longer balances. A
-//! chunk in which all sleep, and around which all sleep, costs nothing.
+//! Sleeping: a grain that has been still for a while stops, and is moved again only when its load no longer balances, or where it is
+//! turned wet or dry. A chunk in which all sleep, and around which all sleep, costs nothing.
 
 use super::lists::CHUNK;
 use super::motion::Grain;
 use super::store::{Load, Motion, Store, TOUCHING, groups, groups_mut};
+use barchan_sim::model::Model;
 use barchan_sim::solids::Solids;
+use barchan_sim::state::Particles;
+use barchan_sim::wet::Turned;
 use glam::DVec3;
 use rayon::prelude::*;
 
@@ -71,6 +74,26 @@ pub fn wake_all(store: &mut Store<'_>) {
     for motion in groups_mut::<Motion>(store.motions) {
         motion.quiet = motion.quiet.min(0.0);
     }
+}
+
+/// Wakes who sleeps where it may have been turned wet or dry in the step from `start` to `end` [s]: its contacts pull as they did
+/// not when it fell asleep.
+pub fn wake_turned(
+    model: &Model,
+    particles: &Particles,
+    store: &mut Store<'_>,
+    [start, end]: [f64; 2],
+) {
+    let Some(turned) = Turned::within(model, start, end) else {
+        return;
+    };
+    let lying = particles.position.par_iter().zip(&particles.wetness);
+    let motions = groups_mut::<Motion>(store.motions).par_iter_mut();
+    motions.zip(lying).for_each(|(motion, (place, wetness))| {
+        if motion.quiet >= AFTER && turned.holds(*place, *wetness) {
+            motion.quiet = 0.0;
+        }
+    });
 }
 
 /// Which chunks have each other as neighbours, and which have someone awake.

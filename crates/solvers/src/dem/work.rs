@@ -3,7 +3,7 @@
 use super::finish::{Finish, Moved};
 use super::lists::{CHUNK, Lists, NEW, Nearby, Past, Search, curve, split};
 use super::motion::{Ball, Grain, Kind, Make, Seen};
-use super::sleep::{Rest, Watch};
+use super::sleep::{Rest, Watch, wake_turned};
 use super::store::{self, Load, MEMORY, Motion, Store, groups, groups_mut, put, put_groups};
 use crate::material::drag::Drag;
 use barchan_base::column::Column;
@@ -51,11 +51,16 @@ pub struct Work {
 }
 
 impl Work {
-    /// Takes in what came or went since the last step; true where lists must be made anew for it.
+    /// Takes in what came, went, or was turned wet or dry since the last step; true where lists must be made anew for it.
     ///
     /// # Errors
     /// If the state's memory is not that of this method.
-    pub fn receive(&mut self, model: &Model, state: &mut State) -> Result<bool, StepError> {
+    pub fn receive(
+        &mut self,
+        model: &Model,
+        state: &mut State,
+        dt: f64,
+    ) -> Result<bool, StepError> {
         if !self.ready && !store::is_sound(state) {
             return Err(damaged());
         }
@@ -88,6 +93,8 @@ impl Work {
                 make.wetness = *wetness;
                 seen.velocity[3] = f64::from(*wetness);
             }
+            let now = state.clock.time();
+            wake_turned(model, particles, &mut store, [now, now + dt]);
         }
         self.active = match changed {
             // What leaned on those that left must feel it.
@@ -164,30 +171,9 @@ impl Work {
     /// Sorts the grains, once a frame, and lists anew who is near whom. `rolls` says whether grains, and whether walls, resist
     /// rolling; `way` is the fastest ball's in this step [m].
     pub fn renew(&mut self, (model, rolls): (&Model, [bool; 2]), state: &mut State, way: f64) {
-        let State {
-            particles,
-            memory,
-            clock,
-            solids,
-            ..
-        } = state;
-        let mut store = Store::open(memory);
-        let mut stood = match self.stood.take() {
-            Some(stood) => stood,
-            None => (0..self.makes.len() as u32).collect(),
-        };
-        let frame = f64::from(clock.frame) + 1.0;
-        if (store.marks().sorted_frame - frame).abs() > 0.5 {
-            store.marks().sorted_frame = frame;
-            let order = curve(groups(store.motions), f64::from(model.spacing));
-            sort(particles, &mut store, &order);
-            stood = ordered(&stood, &order);
-            let seen = ordered(&self.seen, &order);
-            self.furnish(model, particles);
-            self.place_balls(groups(store.motions));
-            self.seen = seen;
-        }
-        put(store.ids, &particles.id);
+        let stood = self.sort(model, state);
+        let mut store = Store::open(&mut state.memory);
+        put(store.ids, &state.particles.id);
         let diameters = self.balls.iter().map(|ball| 2.0 * ball.radius);
         let smallest = diameters.fold(f64::INFINITY, f64::min);
         let skin = (2.0 * STEPS_A_LIST * way).clamp(SKIN.0 * smallest, SKIN.1 * smallest);
@@ -212,7 +198,7 @@ impl Work {
             first_ball: &self.first_ball,
             balls: &self.balls,
             skin,
-            solids,
+            solids: &state.solids,
             nearby: &self.nearby,
             rolls,
         };
@@ -220,6 +206,27 @@ impl Work {
         *store.motions = motions;
         self.watch.learn(&store, &self.owners);
         self.active = vec![true; self.makes.len().div_ceil(CHUNK)];
+    }
+
+    /// Brings the grains into the order of the curve where this frame's lists are the first; returns where each stood in the last.
+    fn sort(&mut self, model: &Model, state: &mut State) -> Vec<u32> {
+        let (particles, mut store) = (&mut state.particles, Store::open(&mut state.memory));
+        let stood = match self.stood.take() {
+            Some(stood) => stood,
+            None => (0..self.makes.len() as u32).collect(),
+        };
+        let frame = f64::from(state.clock.frame) + 1.0;
+        if (store.marks().sorted_frame - frame).abs() <= 0.5 {
+            return stood;
+        }
+        store.marks().sorted_frame = frame;
+        let order = curve(groups(store.motions), f64::from(model.spacing));
+        permute(particles, &mut store, &order);
+        let seen = ordered(&self.seen, &order);
+        self.furnish(model, particles);
+        self.place_balls(groups(store.motions));
+        self.seen = seen;
+        ordered(&stood, &order)
     }
 
     /// Lets go of those that wait where nobody else is, in their order; returns how many still wait.
@@ -433,7 +440,7 @@ fn ordered<T: Copy>(all: &[T], order: &[u32]) -> Vec<T> {
 }
 
 /// Brings particles, motions and loads into an order.
-fn sort(particles: &mut Particles, store: &mut Store<'_>, order: &[u32]) {
+fn permute(particles: &mut Particles, store: &mut Store<'_>, order: &[u32]) {
     particles.permute(order, &mut Vec::new()); // Rarely: lists last for many steps.
     let motions = ordered(groups::<Motion>(store.motions), order);
     let loads = ordered(groups::<Load>(store.loads), order);

@@ -44,7 +44,6 @@ pub(super) struct Advance<'a> {
 pub(super) struct Moved {
     pub kinetic_energy: f64,
     pub max_speed_squared: f32,
-    pub resting: u64,
 }
 
 /// A block's surroundings in small arrays.
@@ -116,7 +115,6 @@ impl Advance<'_> {
         parts.into_iter().fold(Moved::default(), |a, b| Moved {
             kinetic_energy: a.kinetic_energy + b.kinetic_energy,
             max_speed_squared: a.max_speed_squared.max(b.max_speed_squared),
-            resting: a.resting + b.resting,
         })
     }
 
@@ -197,7 +195,6 @@ impl Advance<'_> {
         });
         if rests[..few.positions.len()].iter().all(|rests| *rests) {
             (0..few.positions.len()).for_each(|i| few.stop(i));
-            moved.resting += few.positions.len() as u64;
             return;
         }
         let mut to = self.flow_on(view, block, &at, &flow);
@@ -219,7 +216,6 @@ impl Advance<'_> {
         for (i, goal) in goals[..few.positions.len()].iter().enumerate() {
             if !goal.moves {
                 few.stop(i);
-                moved.resting += 1;
                 continue;
             }
             few.positions[i] = goal.to;
@@ -284,22 +280,22 @@ impl Advance<'_> {
         to
     }
 
-    /// The same for one particle whose way may lead anywhere.
-    fn flow_far(&self, block: usize, from: Vec3, flow: Vec3) -> Vec3 {
+    /// The same for one particle whose way may lead anywhere: beyond the grid it flies on as it does here.
+    fn flow_far(&self, block: usize, from: Vec3, own: Vec3) -> Vec3 {
         let way = self.dt * self.field.inverse;
-        let parts = (flow.length() * way).ceil().clamp(1.0, MOST_PARTS);
+        let parts = (own.length() * way).ceil().clamp(1.0, MOST_PARTS);
         let way = way / parts;
-        let (mut at, mut flow) = (from, flow);
+        let (mut at, mut flow) = (from, own);
         for _ in 0..parts as u32 {
-            let middle = self.anywhere(block, at + flow * (0.5 * way));
+            let middle = self.anywhere(block, at + flow * (0.5 * way), own);
             at += middle * way;
-            flow = self.anywhere(block, at);
+            flow = self.anywhere(block, at, own);
         }
         at
     }
 
-    /// The velocity at a point that may be far from the block.
-    fn anywhere(&self, block: usize, point: Vec3) -> Vec3 {
+    /// The velocity at a point that may be far from the block, for a particle with a velocity of its `own`.
+    fn anywhere(&self, block: usize, point: Vec3, own: Vec3) -> Vec3 {
         let mut result = Vec3::ZERO;
         let origin = self.field.grid.origin(block);
         for axis in 0..3 {
@@ -308,24 +304,22 @@ impl Advance<'_> {
             for (node, weight) in weights.eight().into_iter().enumerate() {
                 let n = node as i32;
                 let cell = base + IVec3::new(n & 1, n >> 1 & 1, n >> 2);
-                result[axis] += weight * self.face(block, origin, cell, axis);
+                let face = self.face(block, origin, cell, axis);
+                result[axis] += weight * face.unwrap_or(own[axis]);
             }
         }
         result
     }
 
-    fn face(&self, block: usize, origin: IVec3, cell: IVec3, axis: usize) -> f32 {
+    fn face(&self, block: usize, origin: IVec3, cell: IVec3, axis: usize) -> Option<f32> {
         let beside = block_of(cell);
         let index = if beside.cmpge(IVec3::NEG_ONE).all() && beside.cmple(IVec3::ONE).all() {
             let slot = (beside.x + 1 + 3 * (beside.y + 1) + 9 * (beside.z + 1)) as usize;
             self.field.grid.around(block)[slot] as usize * CELLS + local_of(cell)
         } else {
-            match self.field.grid.index(origin + cell) {
-                Some(index) => index,
-                None => return 0.0,
-            }
+            self.field.grid.index(origin + cell)?
         };
-        self.field.velocity[axis][index]
+        Some(self.field.velocity[axis][index])
     }
 
     /// Stops particles at the first solid on their way, and keeps them clear of all.
@@ -375,14 +369,19 @@ struct Goal {
 
 /// Stops a particle that comes from a point, a way off, at a solid, and keeps it clear of it.
 fn stop_at(solid: &Solid, (from, way): (Vec3, f32), clear: f32, goal: &mut Goal) {
-    let room = solid.distance(from);
+    // The room is that at the start: what moves may have come past since.
+    let room = match solid.moves() {
+        true => solid.surface_at(from, 0.0).distance,
+        false => solid.distance(from),
+    };
     // A way longer than the room before it may lead through.
     let radius = clear.min(0.5 * room);
     if room > 0.0
         && (way > room || solid.moves())
         && let Some(touch) = solid.sweep(from, goal.to, radius, 0.0)
     {
-        let stop = from.lerp(goal.to, touch.fraction);
+        // From there on the solid takes the particle along.
+        let stop = solid.carry(from.lerp(goal.to, touch.fraction), touch.fraction);
         let rest = goal.to - stop;
         goal.to = stop + rest - touch.normal * rest.dot(touch.normal).min(0.0);
     }

@@ -7,8 +7,17 @@ use super::field::Faces;
 use barchan_base::grid::{BESIDE, BlockGrid, CELLS, Mask, places};
 use rayon::prelude::*;
 
-/// Layers beyond the material; a particle crosses at most so many cells in a step.
-pub(super) const LAYERS: u8 = 3;
+/// Layers beyond the material that particles see which cross at most a cell in a step.
+const LAYERS: u8 = 3;
+/// Layers there are room for: blocks without particles are four cells wide.
+const MOST_LAYERS: f32 = 16.0;
+
+/// Layers that particles see which cross at most so many cells in a step. Layers are counted along the axes: aslant, a way is √3
+/// times as many.
+pub(super) fn layers(crossing: f32) -> u8 {
+    let beyond = (3f32.sqrt() * (crossing - 1.0)).ceil();
+    LAYERS + beyond.clamp(0.0, MOST_LAYERS) as u8
+}
 
 /// Scratch of the extension.
 #[derive(Default)]

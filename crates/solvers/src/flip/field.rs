@@ -21,7 +21,7 @@ pub(super) const FILL_OF_FLUID: f32 = 0.25;
 /// The largest number below the edge of a block.
 const LAST: f32 = (EDGE as f32).next_down();
 
-/// Everything on the grid. Masses are in units of a full cell of the first material.
+/// Everything on the grid. Masses are in units of a full cell of the lightest material.
 #[derive(Default)]
 pub(super) struct Field {
     pub grid: BlockGrid,
@@ -43,6 +43,8 @@ pub(super) struct Field {
     /// Sine of the friction angle and cohesion over density [m²/s²], averaged over what is in the cell.
     pub sine: Vec<f32>,
     pub cohesion: Vec<f32>,
+    /// Density of what is in the cell, over that of the lightest material.
+    pub density: Vec<f32>,
     /// True where a cell carries pressure.
     pub active: Vec<bool>,
     /// True where a cell is wholly inside solids.
@@ -74,7 +76,12 @@ impl Field {
                 faces[axis].resize(cells, 0.0);
             }
         }
-        for values in [&mut self.fill, &mut self.sine, &mut self.cohesion] {
+        for values in [
+            &mut self.fill,
+            &mut self.sine,
+            &mut self.cohesion,
+            &mut self.density,
+        ] {
             values.resize(cells, 0.0);
         }
         for flags in [&mut self.active, &mut self.solid, &mut self.held] {

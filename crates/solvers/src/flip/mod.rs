@@ -34,7 +34,7 @@ use barchan_sim::state::State;
 use boundary::Boundary;
 use carried::Carried;
 use coupled::{Coupled, StepInfo, Stopped, close_faces};
-use extend::{Extension, LAYERS};
+use extend::{Extension, layers};
 use field::{FILL_AT_FLOOR, FILL_OF_FLUID, Field, LEAST_FILL};
 use glam::{Mat3, Vec3};
 use memory::Memory;
@@ -226,7 +226,7 @@ impl Solver for Flip {
         let mut impulses = Impulses::new(&state.solids);
         self.push(model, dt, &mut impulses);
         let measures = self.solve(model, state, dt, &mut impulses);
-        self.extend();
+        self.extend(self.crossing(model, state, dt));
         self.watch.lap(SOLVE);
         let crowded = self.mend(model, state, dt);
         self.watch.lap(MEND);
@@ -241,11 +241,12 @@ impl Solver for Flip {
         })
     }
 
-    fn cost(&self) -> Cost {
+    fn cost(&self, model: &Model) -> Cost {
         Cost {
             bytes_per_particle: 300.0,
             seconds_per_particle_step: 1.2e-6,
-            steps_per_second: 250.0,
+            // 250 at 2 cm: what moves crosses a cell in a step.
+            steps_per_second: 5.0 / f64::from(model.resolution),
         }
     }
 }
@@ -426,8 +427,7 @@ impl Flip {
 
     /// Mass of a full cell [kg].
     fn cell_mass(&self, model: &Model) -> f32 {
-        let density = model.materials.first().map_or(0.0, |first| first.density);
-        (density * f64::from(model.resolution).powi(3)) as f32
+        (model.lightest() * f64::from(model.resolution).powi(3)) as f32
     }
 
     /// Solves the grid for its new velocity; returns what there is to tell.
@@ -496,8 +496,7 @@ impl Flip {
 
     /// What a scaled pressure of 1 is [Pa].
     fn pressure_unit(&self, model: &Model, dt: f64) -> f32 {
-        let density = model.materials.first().map_or(0.0, |first| first.density);
-        (density * f64::from(model.resolution) / dt) as f32
+        (model.lightest() * f64::from(model.resolution) / dt) as f32
     }
 
     /// The pressure that the particles of each cell remember, as a start.
@@ -584,7 +583,16 @@ impl Flip {
         ]
     }
 
-    fn extend(&mut self) {
+    /// Cells that the fastest particle crosses in the step, at what gravity lets it gain.
+    fn crossing(&self, model: &Model, state: &State, dt: f64) -> f32 {
+        let dt = dt as f32;
+        let speed = advance::fastest(&state.particles.velocity) + model.gravity.length() * dt;
+        speed * dt * self.field.inverse
+    }
+
+    /// Carries the velocity beyond the material, as far as particles go that cross so many cells.
+    fn extend(&mut self, crossing: f32) {
+        let layers = layers(crossing);
         self.mark_faces();
         let mut known: [Mask; 3] = std::array::from_fn(|axis| self.known_faces(axis));
         self.carried.follow(&mut self.field.velocity);
@@ -595,9 +603,9 @@ impl Flip {
             before,
             ..
         } = &mut self.field;
-        self.extension.extend(grid, velocity, LAYERS, &known);
+        self.extension.extend(grid, velocity, layers, &known);
         if !matches!(self.settings.transfer, Transfer::Apic) {
-            self.extension.extend(grid, before, LAYERS, &known);
+            self.extension.extend(grid, before, layers, &known);
         }
     }
 

@@ -20,7 +20,7 @@ const TOLERANCE: Tolerance = Tolerance {
     max_iterations: 60,
 };
 
-/// The solve for pressure, scaled by Δt / (ρ Δx) as all stresses are.
+/// The solve for pressure, scaled by Δt / (ρ Δx) as all stresses are, with ρ of the lightest fluid; the others yield less to it.
 #[derive(Default)]
 pub(super) struct Pressure {
     stencil: Stencil,
@@ -47,9 +47,11 @@ impl Pressure {
         self.stencil.rebuild(&unknowns.cells, |unknown| {
             let cell = unknowns.places[unknown] as usize;
             unknowns.row(unknown, (seen, boundary), |face| {
+                let yielding = face.open * lightness(seen, cell, face.beyond);
+                let at_surface = face.open / seen.density[cell];
                 (
-                    face.open,
-                    face.open / surface_distance(seen, cell, face.beyond),
+                    yielding,
+                    at_surface / surface_distance(seen, cell, face.beyond),
                 )
             })
         });
@@ -108,16 +110,26 @@ fn push(field: &mut Field, boundary: &Boundary, scaled: &[f32]) {
                     .grid
                     .step(above / CELLS, above % CELLS, BESIDE[2 * axis]);
                 if boundary.open(axis, above) > 0.0 {
+                    let at_surface = |cell: usize, beyond: usize| {
+                        scaled[cell] / seen.density[cell] / surface_distance(seen, cell, beyond)
+                    };
                     *velocity += match (seen.active[below], seen.active[above]) {
-                        (true, true) => scaled[below] - scaled[above],
-                        (true, false) => scaled[below] / surface_distance(seen, below, above),
-                        (false, true) => -scaled[above] / surface_distance(seen, above, below),
+                        (true, true) => {
+                            (scaled[below] - scaled[above]) * lightness(seen, below, above)
+                        }
+                        (true, false) => at_surface(below, above),
+                        (false, true) => -at_surface(above, below),
                         (false, false) => 0.0,
                     };
                 }
             });
     }
     field.velocity = velocity;
+}
+
+/// What a force between two cells moves, of what it moves of the lightest fluid: the face between has the mean of their densities.
+fn lightness(field: &Field, cell: usize, beyond: usize) -> f32 {
+    2.0 / (field.density[cell] + field.density[beyond])
 }
 
 /// The distance, in cells, from a cell's centre to the surface before the centre of the cell beyond.
@@ -188,6 +200,7 @@ mod tests {
             let d = ((RADIUS - at.distance(CENTER)) / dx).clamp(-1.0, 1.0);
             field.fill[cell] = 0.5 + d - 0.5 * d * d.abs();
             field.active[cell] = d > 0.0;
+            field.density[cell] = 1.0;
             for axis in 0..3 {
                 let face = at - Vec3::AXES[axis] * (0.5 * dx);
                 field.velocity[axis][cell] = potential(face).1[axis];

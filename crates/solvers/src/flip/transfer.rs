@@ -21,7 +21,7 @@ use wide::{f32x4, f32x8};
 /// Cells along the edge of what a block's particles reach.
 const REACH: usize = EDGE + 2;
 const REACHED: usize = REACH * REACH * REACH;
-/// Numbers a node holds, side by side: a face its mass and momentum, a cell its volume, two sums of material properties, and nothing.
+/// Numbers a node holds, side by side: a face its mass and momentum, a cell its volume and three sums of material properties.
 const OF_FACE: usize = 2;
 const OF_CELL: usize = 4;
 /// Numbers a place holds: three faces and the cell.
@@ -107,7 +107,7 @@ impl Transfer {
 struct Brought {
     momentum: Faces,
     mass: Faces,
-    of_cells: [Vec<f32>; 3],
+    of_cells: [Vec<f32>; OF_CELL],
 }
 
 impl Brought {
@@ -116,14 +116,20 @@ impl Brought {
         let mut brought = Self {
             momentum: std::mem::take(&mut field.velocity),
             mass: std::mem::take(&mut field.mass),
-            of_cells: [&mut field.fill, &mut field.sine, &mut field.cohesion].map(std::mem::take),
+            of_cells: [
+                &mut field.fill,
+                &mut field.sine,
+                &mut field.cohesion,
+                &mut field.density,
+            ]
+            .map(std::mem::take),
         };
         let Self {
             momentum,
             mass,
             of_cells,
         } = &mut brought;
-        [momentum, mass, of_cells]
+        [momentum.as_mut_slice(), mass, of_cells]
             .into_par_iter()
             .flatten()
             .for_each(|sums| sums.fill(0.0));
@@ -133,7 +139,7 @@ impl Brought {
     fn give_back(self, field: &mut Field) {
         field.velocity = self.momentum;
         field.mass = self.mass;
-        [field.fill, field.sine, field.cohesion] = self.of_cells;
+        [field.fill, field.sine, field.cohesion, field.density] = self.of_cells;
     }
 
     fn share(&mut self, outside: usize) -> Totals<'_> {
@@ -152,7 +158,7 @@ struct Totals<'a> {
     halo: Halo<1>,
     momentum: [SharedFloats<'a>; 3],
     mass: [SharedFloats<'a>; 3],
-    of_cells: [SharedFloats<'a>; 3],
+    of_cells: [SharedFloats<'a>; OF_CELL],
     /// The first cell that is nowhere.
     outside: usize,
 }
@@ -197,6 +203,7 @@ fn settle(field: &mut Field, boundary: &Boundary) {
         field.fill.par_chunks_mut(CELLS),
         field.sine.par_chunks_mut(CELLS),
         field.cohesion.par_chunks_mut(CELLS),
+        field.density.par_chunks_mut(CELLS),
     )
         .into_par_iter()
         .enumerate()
@@ -218,18 +225,22 @@ fn settle_faces(room: Option<&[f32; CELLS]>, velocity: &mut [f32], mass: &mut [f
 /// Fill and material means of cells.
 fn settle_cells(
     room: Option<&[f32; CELLS]>,
-    (fill, sine, cohesion): (&mut [f32], &mut [f32], &mut [f32]),
+    (fill, sine, cohesion, density): (&mut [f32], &mut [f32], &mut [f32], &mut [f32]),
 ) {
     for (local, volume) in fill.iter_mut().enumerate() {
         let inverse = if *volume > 0.0 { 1.0 / *volume } else { 0.0 };
         sine[local] *= inverse;
         cohesion[local] *= inverse;
+        if *volume > 0.0 {
+            // Not by the inverse: one fluid alone has exactly 1.
+            density[local] /= *volume;
+        }
         *volume /= room.map_or(1.0, |room| room[local]);
     }
 }
 
 fn shares(model: &Model) -> Vec<Share> {
-    let reference = model.materials.first().map_or(1.0, |first| first.density);
+    let reference = model.lightest();
     let share = |material: &barchan_sim::model::Material| Share {
         mass: (material.density / reference) as f32,
         sine: material.friction_angle.sin() as f32,
@@ -287,7 +298,7 @@ impl Deposit<'_> {
         for (lane, particle) in few.enumerate() {
             let share = &self.shares[self.particles.material[particle] as usize];
             let cohesion = share.cohesion + share.wet * self.particles.wetness[particle];
-            let brought = [1.0, share.sine, cohesion, 0.0].map(|part| part * self.volume);
+            let brought = [1.0, share.sine, cohesion, share.mass].map(|part| part * self.volume);
             nodes.add_to_cells(lane, brought, sums);
         }
     }

@@ -218,9 +218,9 @@ impl Solver for Hybrid {
         extra[REST].entries_mut::<f32>().fill(0.0);
     }
 
-    fn cost(&self) -> Cost {
+    fn cost(&self, model: &Model) -> Cost {
         // As if all of it flowed: what rests costs nothing, but nobody knows how much that will be.
-        self.flip.cost()
+        self.flip.cost(model)
     }
 }
 

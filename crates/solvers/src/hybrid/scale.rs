@@ -38,7 +38,7 @@ impl Scale {
     pub fn new(model: &Model, settings: &HybridSettings) -> Self {
         let dx = model.resolution;
         let gravity = model.gravity.length();
-        let density = model.materials.first().map_or(0.0, |first| first.density) as f32;
+        let density = model.lightest() as f32;
         let strengths = model.materials.iter().map(|material| material.cohesion);
         let strongest = strengths.fold(0.0, f64::max);
         let fall = (f64::from(dx) / f64::from(gravity)).sqrt();

@@ -51,7 +51,8 @@ impl Sph {
 impl Work {
     /// The longest displacement [m] of a repair.
     fn longest_repair(&self) -> f32 {
-        let squares = self.free.par_iter().map(|shift| shift.length_squared());
+        let squares = self.shifts().par_iter();
+        let squares = squares.map(|shift| shift.length_squared());
         squares.reduce(|| 0.0, f32::max).sqrt()
     }
 }

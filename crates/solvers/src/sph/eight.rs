@@ -274,7 +274,7 @@ mod tests {
     /// One particle's stresses after a while of the same motion.
     fn answered(grain: Grain, gradient: Mat3A, turn: bool) -> (Grain, f32) {
         let mut grains = [grain];
-        let mut shown = [Shown::new(grain.load, 0.0)];
+        let mut shown = [Shown::new(grain.load, 0.0, 1.0)];
         for _ in 0..100 {
             let mut eight = Eight::default();
             eight.push(0, gradient);
@@ -399,7 +399,7 @@ mod tests {
     fn drag_does_not_depend_on_the_step() {
         let gradient = Mat3A::from_cols(Vec3A::ZERO, Vec3A::X * 0.02, Vec3A::ZERO);
         let drag_in = |short: f32| {
-            let (mut grains, mut shown) = ([Grain::default()], [Shown::new(500.0, 0.0)]);
+            let (mut grains, mut shown) = ([Grain::default()], [Shown::new(500.0, 0.0, 1.0)]);
             (grains[0].mu, grains[0].compliance, grains[0].load) = (0.6, 1.0, 500.0);
             let mut eight = Eight::default();
             eight.push(0, gradient);

@@ -1,4 +1,7 @@
 //! The end of a step: volume repaired by displacement, places and columns handed back, nothing inside a body.
+//!
+//! Memory is what limits scenes, so what is found here is kept where the sweeps kept what nobody asks for any more: `free` holds the
+//! displacements of repairs, `density` first their pressures, then how long particles have been quiet. Here they go by those names.
 
 use super::boundary::Placed;
 use super::kernel::Kernel;
@@ -32,16 +35,21 @@ const MOST_SLOWER: f32 = 0.1;
 const KEEP_OFF: f32 = 0.25;
 
 impl Work {
+    /// Displacements [m] of the repairs.
+    pub fn shifts(&self) -> &[Vec3A] {
+        &self.free
+    }
+
     /// Leaves places as they are.
     pub fn skip_repairs(&mut self) {
         self.free.fill(Vec3A::ZERO);
         for grain in &mut self.grains {
-            (grain.turn, grain.lean) = ([0.0; 3], [0.0; 3]);
+            grain.keep(Repair::default());
         }
     }
 
-    /// Displacements [m] that take over-full places apart, into `free`, and what keeps the angular momentum meanwhile. They
-    /// never enter the velocity, and there is no friction in them.
+    /// Displacements [m] that take over-full places apart, and what keeps the angular momentum meanwhile. They never enter the
+    /// velocity, and there is no friction in them.
     pub fn find_repairs(&mut self, kernel: &Kernel) {
         self.density
             .par_iter_mut()
@@ -51,22 +59,49 @@ impl Work {
                 let pressure = REPAIR * (*density - FULL).max(0.0) / grain.compliance;
                 *density = pressure * grain.correction.trace() / 3.0;
             });
+        let (around, shifts, push) = (&self.around, &mut self.free, &self.density);
         let close = CLOSE * kernel.spacing;
         let repairs = Repairs {
-            around: &self.around,
-            push: &self.density,
+            around,
+            push,
+            shown: &self.shown,
             v: &self.v,
             close,
             steep: kernel.slope(close * close) * kernel.volume,
         };
-        let around = &self.around;
-        around.for_each(&mut self.free, &mut self.grains, |site, free, grain| {
-            let Repair { apart, slower } = repairs.of_pairs(site, grain);
-            let whole = apart + repairs.of_walls(site, grain);
-            *free = whole.clamp_length_max(MOST_REPAIR * kernel.spacing);
-            grain.turn = apart.into();
-            grain.lean = slower.into();
+        around.for_each(shifts, &mut self.grains, |site, shift, grain| {
+            let repair = repairs.of_pairs(site, grain);
+            let whole = repair.apart + repairs.of_walls(site, grain);
+            *shift = whole.clamp_length_max(MOST_REPAIR * kernel.spacing);
+            grain.keep(repair);
         });
+    }
+}
+
+/// What the end of a step keeps of a particle, in place of what its sweeps did.
+impl Grain {
+    fn keep(&mut self, Repair { apart, slower }: Repair) {
+        (self.turn, self.lean) = (apart.into(), slower.into());
+    }
+
+    /// The part of its displacement [m] that pairs of particles make.
+    fn apart(&self) -> Vec3 {
+        self.turn.into()
+    }
+
+    /// The change of its velocity [m/s] that goes with it.
+    fn slower(&self) -> Vec3 {
+        self.lean.into()
+    }
+
+    /// How fast it shears [1/s].
+    fn shear_rate(&self) -> f32 {
+        self.gap
+    }
+
+    /// Notes how fast it shears [1/s].
+    pub fn note_shear_rate(&mut self, rate: f32) {
+        self.gap = rate;
     }
 }
 
@@ -75,6 +110,7 @@ struct Repairs<'a> {
     around: &'a Around,
     /// The pressure of the repair [Pa s²], times the mean of L's diagonal: zero where a place is not crowded.
     push: &'a [f32],
+    shown: &'a [Shown],
     v: &'a [Vec3A],
     /// Pairs nearer than this [m] are close; their factors are below `steep`.
     close: f32,
@@ -91,15 +127,16 @@ struct Repair {
 }
 
 impl Repairs<'_> {
-    /// Pairs move apart along the line between them, and their velocities across it shrink as their distance grows: neither
-    /// momentum nor angular momentum changes. Four neighbours at a time.
+    /// Pairs move apart along the line between them, the lighter one further, and their velocities across it shrink as their distance
+    /// grows: neither momentum nor angular momentum changes. Four neighbours at a time.
     fn of_pairs(&self, site: Site<'_>, grain: &Grain) -> Repair {
         let (here, own) = (lanes(site.here), lanes(self.v[site.i]));
-        let mine = f32x4::splat(self.push[site.i]);
+        let mine = &self.shown[site.i];
+        let pushed = f32x4::splat(self.push[site.i]);
         let least = f32x4::splat(f32::MIN_POSITIVE);
         let (mut apart, mut slower) = ([f32x4::ZERO; 3], [f32x4::ZERO; 3]);
         for Four { who, factors } in site.particles.fours(site.i) {
-            let push = mine + f32x4::new(who.map(|j| self.push[j]));
+            let push = pushed + f32x4::new(who.map(|j| self.push[j]));
             let close = factors.simd_lt(f32x4::splat(self.steep));
             // Most pairs of a pile at rest have nothing to repair.
             if !(push.simd_gt(f32x4::ZERO) | close).any() {
@@ -111,16 +148,18 @@ impl Repairs<'_> {
             let distance = squared.sqrt().fast_max(least);
             let missing = f32x4::splat(self.close) / distance - f32x4::ONE;
             let parting = close & (missing * f32x4::splat(PART)).fast_max(f32x4::ZERO);
-            let mut growth = parting - push * factors * f32x4::splat(grain.lightness);
+            let shares = f32x4::new(who.map(|j| mine.share(&self.shown[j])));
+            let mut growth = parting - push * factors * (f32x4::splat(grain.lightness) / shares);
             let together = close & distance.simd_le(least);
             if together.any() {
                 // Two in one place part along x, the later one forwards.
                 let side = f32x4::new(who.map(|j| if site.i > j { 1.0 } else { -1.0 }));
-                apart[0] += together & (side * f32x4::splat(PART * self.close));
+                apart[0] += together & (side * f32x4::splat(PART * self.close) * shares);
                 growth = together.select(f32x4::ZERO, growth);
             }
             let along = dot(between, way) / squared.fast_max(least);
-            let slowed = growth.fast_min(f32x4::splat(MOST_SLOWER));
+            let slowed = growth.fast_min(f32x4::splat(MOST_SLOWER)) * shares;
+            let growth = growth * shares;
             for axis in 0..3 {
                 apart[axis] += way[axis] * growth;
                 slower[axis] -= (between[axis] - way[axis] * along) * slowed;
@@ -228,13 +267,13 @@ pub struct Finish<'a> {
 }
 
 impl Finish<'_> {
-    /// Moves the particles by their velocities and repairs; `density` becomes how long each has been quiet.
+    /// Moves the particles by their velocities and repairs, and notes how long each has been quiet.
     pub fn advance(&self, work: &mut Work, particles: &Particles, notes: &mut Vec<Notes>) {
         let Work {
             around,
             v,
-            free,
-            density,
+            free: shifts,
+            density: quiet,
             grains,
             cells,
             ..
@@ -247,8 +286,8 @@ impl Finish<'_> {
         let own = (
             x.par_chunks_mut(CHUNK),
             v.par_chunks_mut(CHUNK),
-            density.par_chunks_mut(CHUNK),
-            free.par_chunks(CHUNK),
+            quiet.par_chunks_mut(CHUNK),
+            shifts.par_chunks(CHUNK),
         );
         own.into_par_iter()
             .zip(&*lists)
@@ -267,28 +306,39 @@ impl Finish<'_> {
                         continue;
                     }
                     let near = (list.samples(k), boundary.samples());
-                    let moved = self.move_one((*x, *v, *shift), &grains[i], near);
-                    let speed = moved.velocity.length();
-                    *quiet = self.thresholds.quiet(*quiet, speed, self.dt);
-                    if grains[i].role == Role::Dozing && *quiet > 0.0 {
-                        // It stays, but what pulls at it adds up until it wakes: sleep is no strength.
-                        *v = Vec3A::from(moved.velocity) * self.thresholds.kept(self.dt);
-                        continue;
-                    }
-                    notes.note(from, &moved, particles.mass[from]);
-                    if let Some((sample, _)) = near.0.iter().next() {
-                        let turn = moved.lost_turn(grains[i].turn.into()) * particles.mass[from];
-                        notes.impulses.turn(near.1[sample].body as usize, -turn);
-                    }
-                    (*x, *v) = (moved.position.into(), moved.velocity.into());
-                    if *quiet >= sleep::AFTER {
-                        // Who falls asleep stops: what is left of its motion is no pull.
-                        *v = Vec3A::ZERO;
+                    let moved = self.advance_one((x, v, quiet), *shift, (&grains[i], near));
+                    if let Some(moved) = moved {
+                        let beside = near.0.iter().next();
+                        let body = beside.map(|(sample, _)| near.1[sample].body as usize);
+                        notes.note((from, particles.mass[from]), &moved, (&grains[i], body));
                     }
                 }
                 notes
             })
             .collect_into_vec(notes);
+    }
+
+    /// Moves a particle and returns how, or lets it doze on.
+    fn advance_one(
+        &self,
+        (x, v, quiet): (&mut Vec3A, &mut Vec3A, &mut f32),
+        shift: Vec3A,
+        (grain, near): (&Grain, (Near<'_>, &[Placed])),
+    ) -> Option<Moved> {
+        let moved = self.move_one((*x, *v, shift), grain, near);
+        let speed = moved.velocity.length();
+        *quiet = self.thresholds.quiet(*quiet, speed, self.dt);
+        if grain.role == Role::Dozing && *quiet > 0.0 {
+            // It stays, but what pulls at it adds up until it wakes: sleep is no strength.
+            *v = Vec3A::from(moved.velocity) * self.thresholds.kept(self.dt);
+            return None;
+        }
+        (*x, *v) = (moved.position.into(), moved.velocity.into());
+        if *quiet >= sleep::AFTER {
+            // Who falls asleep stops: what is left of its motion is no pull.
+            *v = Vec3A::ZERO;
+        }
+        Some(moved)
     }
 
     /// Moves a particle by its velocity and repair, stopping it at bodies.
@@ -299,7 +349,7 @@ impl Finish<'_> {
         (near, samples): (Near<'_>, &[Placed]),
     ) -> Moved {
         let (from, began) = (Vec3::from(from), Vec3::from(began));
-        let velocity = began + Vec3::from(grain.lean);
+        let velocity = began + grain.slower();
         let rough = if self.limited {
             grain.mu
         } else {
@@ -366,7 +416,7 @@ impl Finish<'_> {
     /// Hands the particles back.
     pub fn hand_back(&self, work: &mut Work, particles: &mut Particles) {
         work.find_ranks(particles.len());
-        let work = &*work;
+        let (work, quiets) = (&*work, &work.density);
         let solved = |place: u32| {
             let grain = work.grains.get(place as usize);
             grain.filter(|grain| !grain.role.is_out())
@@ -400,9 +450,9 @@ impl Finish<'_> {
                         pressure[k] = work.shown[i].pressure();
                         normal[k] = grain.stress.diagonal.into();
                         shear[k] = grain.stress.off.into();
-                        rate[k] = grain.gap;
+                        rate[k] = grain.shear_rate();
                         usual[k] = grain.usual;
-                        quiet[k] = work.density[i];
+                        quiet[k] = quiets[i];
                     }
                 },
             );
@@ -410,7 +460,13 @@ impl Finish<'_> {
 }
 
 impl Notes {
-    fn note(&mut self, index: usize, moved: &Moved, mass: f32) {
+    /// Notes how a particle moved, which is beside a `body` or none.
+    fn note(
+        &mut self,
+        (index, mass): (usize, f32),
+        moved: &Moved,
+        (grain, body): (&Grain, Option<usize>),
+    ) {
         let speed_squared = moved.velocity.length_squared();
         // Written so that NaN counts as lost.
         if !(moved.position.abs().max_element() < WORLD && speed_squared.is_finite()) {
@@ -422,6 +478,10 @@ impl Notes {
         self.stopped += u64::from(moved.stops > 0);
         for stop in &moved.stopped[..moved.stops.min(STOPS)] {
             self.impulses.push(stop.body, stop.place, stop.taken * mass);
+        }
+        if let Some(body) = body {
+            let turn = moved.lost_turn(grain.apart()) * mass;
+            self.impulses.turn(body, -turn);
         }
     }
 }

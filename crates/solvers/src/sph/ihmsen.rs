@@ -123,6 +123,7 @@ impl Prediction {
             }
             let squared = way.length_squared();
             let soft = squared + SOFTENING * self.kernel.support.powi(2);
+            let closing = closing * pairs.shown[i].share(&pairs.shown[j]);
             jolt += g * (self.viscous(VISCOSITY) * closing / soft);
             let sparse = pairs.density[i].min(pairs.density[j]) < SPARSE;
             if sparse && squared < self.kernel.spacing.powi(2) {

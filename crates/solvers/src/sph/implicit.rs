@@ -166,19 +166,20 @@ impl Neighbours<'_> {
             let theirs = axes(self.seen_by(four, ways));
             let way = axes(ways);
             let [x, y, z] = way;
-            let mine: [f32x4; 3] = std::array::from_fn(|axis| {
+            let seen: [f32x4; 3] = std::array::from_fn(|axis| {
                 let [a, b, c] = gradient.map(|column| column[axis]);
                 x.mul_add(a, y.mul_add(b, z.mul_add(c, theirs[axis])))
             });
             let parting = dot(way, axes(changes));
-            let unseen = parting - dot(way, mine) * f32x4::HALF;
+            let unseen = parting - dot(way, seen) * f32x4::HALF;
             let theirs = f32x4::new(who.map(|j| self.shown[j].pressure()));
             let loaded = theirs.abs().fast_min(pressure).simd_gt(f32x4::ZERO);
             let unseen = loaded & (unseen * f32x4::splat(self.strength));
             let matters = loaded | parting.simd_lt(f32x4::ZERO);
             let slowed = matters & (self.part(site.i, who) * parting);
             let squared = dot(way, way).fast_max(f32x4::splat(f32::MIN_POSITIVE));
-            let along = (unseen + slowed) * factors / squared;
+            let shares = f32x4::new(who.map(|j| mine.share(&self.shown[j])));
+            let along = (unseen + slowed) * factors / squared * shares;
             for (excess, way) in excess.iter_mut().zip(way) {
                 *excess += way * along;
             }

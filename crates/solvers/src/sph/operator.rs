@@ -58,14 +58,14 @@ impl Role {
 pub struct Grain {
     /// L.
     pub correction: Sym3,
-    /// Σ V g over the particles around [1/m]. After the sweeps, how much its velocity changes with its repair [m/s].
+    /// Σ V g over the particles around [1/m]. After the sweeps see `slower`.
     pub lean: [f32; 3],
     /// Σ V |g| over the distance, over the same [1/m²].
     pub weight: f32,
     /// What a unit of pressure does to the divergence within a unit of time [m³/kg/m²].
     pub compliance: f32,
     /// How much closer it may come before it is full, negative or zero. Before the sweeps, |Σ V g| over all that is around [1/m]: how much
-    /// it is at a surface.
+    /// it is at a surface. After them see `shear_rate`.
     pub gap: f32,
     /// Friction stress [Pa].
     pub stress: Sym3,
@@ -81,8 +81,7 @@ pub struct Grain {
     pub lightness: f32,
     /// How well the bodies that it touches hold it.
     pub hold: Hold,
-    /// How friction is turned against the spin: axis times tangent of half the angle. After the sweeps, the part of its repair that pairs of
-    /// particles make [m].
+    /// How friction is turned against the spin: axis times tangent of half the angle. After the sweeps see `apart`.
     pub turn: [f32; 3],
     /// How it takes part.
     pub role: Role,

@@ -1,4 +1,4 @@
-//! What the neighbours see of a particle in a sweep: a matrix, and two numbers in its spare lanes.
+//! What the neighbours see of a particle in a sweep: a matrix, and three numbers in its spare lanes.
 
 use glam::{Mat3A, Vec3A};
 use wide::{f32x4, f32x8};
@@ -9,15 +9,15 @@ pub struct Shown {
     columns: [f32x4; 3],
 }
 
-/// Where a column keeps its number beside the matrix: the first the pressure, the second the viscosity.
+/// Where a column keeps its number beside the matrix: the first the pressure, the second the viscosity, the third the lightness.
 pub const SPARE: usize = 3;
 
 impl Shown {
-    /// With a pressure [Pa] and an artificial viscosity, and no matrix yet.
-    pub fn new(pressure: f32, viscosity: f32) -> Self {
+    /// With a pressure [Pa], an artificial viscosity and an inverse density [m³/kg], and no matrix yet.
+    pub fn new(pressure: f32, viscosity: f32, lightness: f32) -> Self {
         let spare = |number| f32x4::new([0.0, 0.0, 0.0, number]);
         Self {
-            columns: [spare(pressure), spare(viscosity), f32x4::ZERO],
+            columns: [pressure, viscosity, lightness].map(spare),
         }
     }
 
@@ -31,6 +31,19 @@ impl Shown {
     #[inline]
     pub fn viscosity(&self) -> f32 {
         self.columns[1].to_array()[SPARE]
+    }
+
+    /// Inverse of the density [m³/kg].
+    #[inline]
+    pub fn lightness(&self) -> f32 {
+        self.columns[2].to_array()[SPARE]
+    }
+
+    /// What it takes of an exchange with another over what equals would: 2 m_j / (m_i + m_j), for all have the same volume. That keeps
+    /// momentum, and is exactly 1 between equals.
+    #[inline]
+    pub fn share(&self, other: &Self) -> f32 {
+        2.0 * self.lightness() / (self.lightness() + other.lightness())
     }
 
     /// Another pressure [Pa].
@@ -188,14 +201,25 @@ mod tests {
     #[test]
     fn matrix_and_numbers_do_not_mix() {
         let matrix = Mat3A::from_cols(vec3a(1., 2., 3.), vec3a(4., 5., 6.), vec3a(7., 8., 9.));
-        let mut shown = Shown::new(10.0, 0.5);
+        let mut shown = Shown::new(10.0, 0.5, 2e-3);
         shown.set_matrix(&matrix);
         assert_eq!(shown.matrix(), matrix);
         shown.set_pressure(11.0);
         let vector = vec3a(1.0, -1.0, 0.5);
         assert_eq!(shown.times(vector), matrix * vector);
-        let numbers = [shown.pressure(), shown.viscosity()];
-        assert_eq!(numbers.map(f32::to_bits), [11.0f32, 0.5].map(f32::to_bits));
+        let numbers = [shown.pressure(), shown.viscosity(), shown.lightness()];
+        let given = [11.0f32, 0.5, 2e-3];
+        assert_eq!(numbers.map(f32::to_bits), given.map(f32::to_bits));
+    }
+
+    #[test]
+    fn shares_keep_momentum_and_are_one_between_equals() {
+        for density in [1.0f32, 400.0, 1234.567, 2e4] {
+            let [one, other] = [density, 1550.0].map(|density| Shown::new(0.0, 0.0, 1.0 / density));
+            assert_eq!(one.share(&one).to_bits(), 1f32.to_bits());
+            let (given, taken) = (density * one.share(&other), 1550.0 * other.share(&one));
+            assert!((given / taken - 1.0).abs() < 1e-6, "{given} for {taken}");
+        }
     }
 
     #[test]
@@ -206,7 +230,7 @@ mod tests {
         ];
         let vectors = [vec3a(0.5, -1.0, 2.0), vec3a(3.0, 0.25, -2.0)];
         let shown = matrices.map(|matrix| {
-            let mut shown = Shown::new(2.0, 0.0);
+            let mut shown = Shown::new(2.0, 0.0, 0.0);
             shown.set_matrix(&matrix);
             shown
         });

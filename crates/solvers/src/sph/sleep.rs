@@ -1,15 +1,16 @@
 //! Sleeping (Ihmsen et al. 2013, section 3.2): what has been still for a while is left out until something moves it.
 //!
 //! A particle that was slower than the sleep velocity for a while sleeps. Sleeping ones in and around cells with someone
-//! awake, or with a moving body near, doze: their load is solved for, and they wake when it would move them. Everyone
-//! else costs a sorted place and nothing more.
+//! awake, or with a moving body near, doze: their load is solved for, and they wake when it would move them. Who is turned wet or
+//! dry wakes at once. Everyone else costs a sorted place and nothing more.
 
 use super::QUIET;
 use super::kernel::Kernel;
 use super::work::Work;
-use barchan_sim::model::{Model, Sink, Wet};
+use barchan_sim::model::{Model, Sink};
 use barchan_sim::solids::{Solid, Solids};
 use barchan_sim::state::Particles;
+use barchan_sim::wet::Turned;
 use glam::Vec3;
 use rayon::prelude::*;
 
@@ -60,24 +61,39 @@ impl Thresholds {
     }
 }
 
-/// What may move sleeping material from outside in a step: bodies, regions that turn it wet or dry, and sinks, which take
-/// away what it leans on.
+/// Wakes who sleeps where it may have been turned wet or dry in the step from `start` to `end` [s].
+pub fn wake_turned(model: &Model, particles: &mut Particles, [start, end]: [f64; 2]) {
+    let Some(turned) = Turned::within(model, start, end) else {
+        return;
+    };
+    let Particles {
+        position,
+        wetness,
+        extra,
+        ..
+    } = particles;
+    let lying = (&*position, &*wetness, extra[QUIET].entries_mut::<f32>());
+    lying.into_par_iter().for_each(|(place, wetness, quiet)| {
+        if *quiet >= AFTER && turned.holds(*place, *wetness) {
+            *quiet = 0.0;
+        }
+    });
+}
+
+/// What may move sleeping material from outside in a step: bodies, and sinks, which take away what it leans on.
 pub struct Disturbers<'a> {
     solids: &'a Solids,
-    wet: Vec<&'a Wet>,
     sinks: Vec<&'a Sink>,
 }
 
 impl<'a> Disturbers<'a> {
     /// Those of `model` at `time` [s].
     pub fn at(model: &'a Model, solids: &'a Solids, time: f64) -> Self {
-        let works = |wet: &&Wet| (wet.active.from..wet.active.until).contains(&time);
         // What has lost its hold needs a while to wake.
         let matters =
             |sink: &&Sink| (sink.active.from..sink.active.until + f64::from(AFTER)).contains(&time);
         Self {
             solids,
-            wet: model.wet.iter().filter(works).collect(),
             sinks: model.sinks.iter().filter(matters).collect(),
         }
     }
@@ -92,14 +108,6 @@ impl<'a> Disturbers<'a> {
         });
         let sunk = |sink: &&Sink| !sink.shape.is_beyond(place, reach);
         moving || self.sinks.iter().any(sunk)
-    }
-
-    /// True where a region is changing the wetness of a particle.
-    fn soaks(&self, particles: &Particles, i: usize) -> bool {
-        self.wet.iter().any(|region| {
-            (region.wetness - particles.wetness[i]).abs() > 0.0
-                && region.shape.contains(particles.position[i])
-        })
     }
 }
 
@@ -173,10 +181,7 @@ impl Work {
                 let middle = (cells.coordinates(cell).as_vec3() + 0.5) * kernel.reach;
                 let mut members = cells.order()[cells.places(cell)].iter();
                 *awake = disturbers.near(middle, reach)
-                    || members.any(|member| {
-                        let member = *member as usize;
-                        quiet[member] < AFTER || disturbers.soaks(particles, member)
-                    });
+                    || members.any(|member| quiet[*member as usize] < AFTER);
             });
     }
 }

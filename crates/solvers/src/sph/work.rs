@@ -24,11 +24,11 @@ pub struct Work {
     pub around: Around,
     /// Velocities as they are solved for.
     pub v: Vec<Vec3A>,
-    /// Velocities before pressure and friction.
+    /// Velocities before pressure and friction. At the end of a step see `shifts`.
     pub free: Vec<Vec3A>,
     /// What neighbours see.
     pub shown: Vec<Shown>,
-    /// Relative densities.
+    /// Relative densities. `finish` keeps other numbers here.
     pub density: Vec<f32>,
     /// The rest.
     pub grains: Vec<Grain>,
@@ -207,7 +207,8 @@ impl<'a> Columns<'a> {
     }
 
     fn shown(&self, from: usize, law: &Law) -> Shown {
-        Shown::new(self.pressure[from], self.wetness[from] * law.wet.1)
+        let viscosity = self.wetness[from] * law.wet.1;
+        Shown::new(self.pressure[from], viscosity, 1.0 / law.density)
     }
 
     fn grain(&self, from: usize, law: &Law) -> Grain {

@@ -47,10 +47,10 @@ impl Recorder for Lines {
         self.0.push(line);
         Ok(())
     }
-    fn frame(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
+    fn frame(&mut self, _: &State, _: &dyn Coupling) -> Result<(), RecordError> {
         Ok(())
     }
-    fn interrupted(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
+    fn interrupted(&mut self, _: &State, _: &dyn Coupling) -> Result<(), RecordError> {
         Ok(())
     }
 }

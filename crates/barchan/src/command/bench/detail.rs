@@ -116,7 +116,6 @@ fn measure(
     let mut solids = Solids::default();
     solids.place(model, 0.0, 0.0).map_err(Failure::run)?;
     let mut grains = sample(settings, particles, &solids).map_err(Failure::run)?;
-    let radius = settings.radius(RADIUS, PER_PARTICLE);
     let mut advancer = Advancer::new(settings.clone());
     let mut before = particles.clone();
     let (mut seconds, mut steps) = (0.0, 0);
@@ -129,7 +128,7 @@ fn measure(
             fps: FPS,
             guides: &guides,
             bodies: (&[], &[]),
-            radius,
+            since: 0,
         };
         let taken = advancer
             .advance(model, &mut grains, &interval)

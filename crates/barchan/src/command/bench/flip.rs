@@ -5,7 +5,7 @@ use super::ledger::{Finding, Ledger, bytes_of_steps};
 use crate::command::Failure;
 use crate::command::machine::{Possible, forget_peak_memory, peak_memory};
 use crate::command::say::{bytes, grouped};
-use barchan_sim::coupling::coupling;
+use barchan_sim::coupling::{Coupling, coupling};
 use barchan_sim::run::{RecordError, Recorder, Run, StepLine};
 use barchan_sim::scene;
 use barchan_sim::solver::Solver;
@@ -63,11 +63,11 @@ impl Recorder for Counter {
         Ok(())
     }
 
-    fn frame(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
+    fn frame(&mut self, _: &State, _: &dyn Coupling) -> Result<(), RecordError> {
         Ok(())
     }
 
-    fn interrupted(&mut self, _: &State, _: &[u8]) -> Result<(), RecordError> {
+    fn interrupted(&mut self, _: &State, _: &dyn Coupling) -> Result<(), RecordError> {
         Ok(())
     }
 }

@@ -113,10 +113,10 @@ fn attributes<'a>(snapshot: &'a Snapshot, shown: Shown<'_>) -> Vec<Attribute<'a>
         Type::Point3,
         as_bytes(snapshot.positions()),
     )];
-    if let Some((least, most)) = snapshot.bounds() {
-        let corners = as_bytes(&[least, most]).to_vec();
-        all.push(Attribute::owned("extent", Type::Float3, corners));
-    }
+    // Of nothing, as USD itself says it: the wrong way round.
+    let (least, most) = snapshot.bounds().unwrap_or((Vec3::MAX, Vec3::MIN));
+    let corners = as_bytes(&[least, most]).to_vec();
+    all.push(Attribute::owned("extent", Type::Float3, corners));
     if let Content::Mesh(mesh) = &snapshot.content {
         let counts = vec![3u32; mesh.triangles.len()];
         all.push(Attribute::owned(

@@ -5,6 +5,7 @@ use super::instances::{FOLDER, Prototype};
 use super::{Head, Keep, Shown, Track, Type, gather};
 use crate::export::snapshot::Snapshot;
 use half::f16;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
@@ -53,6 +54,18 @@ impl Track<BufWriter<File>> {
     }
 }
 
+/// A number as USD reads it: the shortest text that reads back as the same one.
+struct Number<T>(T);
+
+impl<T: fmt::Debug + Copy + Into<f64>> fmt::Display for Number<T> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.into().is_nan() {
+            true => to.write_str("nan"),
+            false => self.0.fmt(to),
+        }
+    }
+}
+
 /// The numbers of an array, with commas; triples in brackets.
 fn values(to: &mut impl Write, kind: Type, bytes: &[u8]) -> io::Result<()> {
     fn list<const N: usize>(
@@ -69,22 +82,25 @@ fn values(to: &mut impl Write, kind: Type, bytes: &[u8]) -> io::Result<()> {
         Ok(())
     }
     match kind {
-        // The shortest text that reads back as the same number.
-        Type::Float => list::<4>(to, bytes, |to, b| write!(to, "{:?}", f32::from_ne_bytes(b))),
-        Type::Double => list::<8>(to, bytes, |to, b| write!(to, "{:?}", f64::from_ne_bytes(b))),
+        Type::Float => list::<4>(to, bytes, |to, b| {
+            write!(to, "{}", Number(f32::from_ne_bytes(b)))
+        }),
+        Type::Double => list::<8>(to, bytes, |to, b| {
+            write!(to, "{}", Number(f64::from_ne_bytes(b)))
+        }),
         Type::Int => list::<4>(to, bytes, |to, b| write!(to, "{}", i32::from_ne_bytes(b))),
         Type::Int64 => list::<8>(to, bytes, |to, b| write!(to, "{}", i64::from_ne_bytes(b))),
         Type::Float3 | Type::Point3 | Type::Vector3 | Type::Normal3 | Type::Color3 => {
             list::<12>(to, bytes, |to, b| {
-                let [x, y, z]: [f32; 3] = bytemuck::pod_read_unaligned(&b);
-                write!(to, "({x:?}, {y:?}, {z:?})")
+                let [x, y, z] = bytemuck::pod_read_unaligned::<[f32; 3]>(&b).map(Number);
+                write!(to, "({x}, {y}, {z})")
             })
         }
         // Text has the real part first.
         Type::Quaternion => list::<8>(to, bytes, |to, b| {
             let [i, j, k, r] = bytemuck::pod_read_unaligned::<[u16; 4]>(&b);
-            let [r, i, j, k] = [r, i, j, k].map(|bits| f16::from_bits(bits).to_f32());
-            write!(to, "({r:?}, {i:?}, {j:?}, {k:?})")
+            let [r, i, j, k] = [r, i, j, k].map(|bits| Number(f16::from_bits(bits).to_f32()));
+            write!(to, "({r}, {i}, {j}, {k})")
         }),
     }
 }
@@ -237,6 +253,40 @@ mod tests {
         assert_eq!(samples_of(&text, "primvars:heat_of_it")[1].1, "[273.0]");
         assert_eq!(samples_of(&text, "extent").len(), 3);
         assert_eq!(text.matches('{').count(), text.matches('}').count());
+    }
+
+    #[test]
+    fn numbers_that_are_none_are_written_as_usd_reads_them() {
+        let mut frame = samples::particles(4, 0);
+        if let Content::Particles(particles) = &mut frame.content {
+            let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -f64::NAN];
+            (0..4).for_each(|i| particles.extra[0].set(i, odd[i]));
+            particles.mass[0] = f32::NAN;
+        }
+        let text = stage(vec![frame]);
+        let said = |attribute| samples_of(&text, attribute)[0].1.clone();
+        assert_eq!(said("primvars:heat_of_it"), "[nan, inf, -inf, nan]");
+        assert_eq!(said("primvars:mass"), "[nan, 2.0, 2.0, 2.0]");
+    }
+
+    #[test]
+    fn a_frame_without_particles_has_an_extent_of_nothing() {
+        let most = f32::MAX;
+        let nothing =
+            format!("[({most:?}, {most:?}, {most:?}), (-{most:?}, -{most:?}, -{most:?})]");
+        for frames in [[0, 2], [2, 0]] {
+            let frames = [
+                samples::particles(frames[0], 0),
+                samples::particles(frames[1], 1),
+            ];
+            let text = stage(frames.into());
+            let all = samples_of(&text, "extent");
+            assert_eq!(
+                all.iter().filter(|(_, box_)| *box_ == nothing).count(),
+                1,
+                "{all:?}"
+            );
+        }
     }
 
     #[test]

@@ -71,7 +71,7 @@ fn write_particles(to: &mut (impl Write + Seek), particles: &Particles) -> io::R
 
 fn write_mesh(to: &mut (impl Write + Seek), mesh: &SurfaceMesh) -> io::Result<()> {
     let voxel = voxel_of_mesh(mesh);
-    let field = surface::Distance { mesh, voxel };
+    let field = surface::Distance::new(mesh, voxel);
     let reach = |i: usize| {
         let [a, b, c] = field.corners(i);
         (a.min(b).min(c) - BAND, a.max(b).max(c) + BAND)

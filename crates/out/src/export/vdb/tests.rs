@@ -257,6 +257,46 @@ fn the_inside_of_a_mesh_is_negative_to_its_middle() {
 }
 
 #[test]
+fn outside_of_the_tip_and_the_rim_of_a_cone_is_positive() {
+    const SIDES: u32 = 24;
+    let mut snapshot = samples::tetrahedron(0);
+    let Content::Mesh(mesh) = &mut snapshot.content else {
+        panic!("a mesh")
+    };
+    let around = |i: u32| {
+        let turn = i as f32 / SIDES as f32 * std::f32::consts::TAU;
+        Vec3::new(turn.cos(), 0.0, turn.sin())
+    };
+    mesh.positions = (0..SIDES).map(around).collect();
+    mesh.positions.extend([Vec3::Y * 4.0, Vec3::ZERO]);
+    let side = |i: u32| {
+        let next = (i + 1) % SIDES;
+        [[next, i, SIDES], [i, next, SIDES + 1]]
+    };
+    mesh.triangles = (0..SIDES).flat_map(side).collect();
+    (mesh.normals, mesh.velocities, mesh.colors, mesh.materials) = Default::default();
+    let distance = &read(&snapshot)["distance"];
+    let triangles: Vec<[Vec3; 3]> = mesh_of(&snapshot);
+    let mut wrong = 0;
+    for (place, &(value, active)) in &distance.voxels {
+        let place = IVec3::from(*place).as_vec3() * distance.voxel as f32;
+        // Of a convex body all that is not behind every side is outside.
+        let before = |[a, b, c]: &[Vec3; 3]| (*b - *a).cross(*c - *a).dot(place - *a) > 1e-4;
+        let outside = triangles.iter().any(before);
+        wrong += usize::from(active && outside && value < 0.0);
+    }
+    assert_eq!(wrong, 0, "voxels outside are said to be inside");
+}
+
+fn mesh_of(snapshot: &Snapshot) -> Vec<[Vec3; 3]> {
+    let Content::Mesh(mesh) = &snapshot.content else {
+        panic!("a mesh")
+    };
+    let corners = |t: &[u32; 3]| t.map(|v| mesh.positions[v as usize]);
+    mesh.triangles.iter().map(corners).collect()
+}
+
+#[test]
 fn empty_frames_have_empty_grids() {
     let grids = read(&samples::particles(0, 0));
     assert!(grids.len() == 3 && grids.values().all(|grid| grid.voxels.is_empty()));

@@ -10,7 +10,10 @@ pub const VOXELS: usize = 512;
 pub const LEAF_BITS: u32 = 3;
 pub const LOWER_BITS: u32 = 4;
 pub const UPPER_BITS: u32 = 5;
-/// Entries that binning may make: beyond, sizes and voxels do not fit each other.
+/// Entries that binning may make: some, or so many for each thing (balls as wide as a voxel have eight), but never more than the last.
+/// Beyond, sizes and voxels do not fit each other.
+const SOME_ENTRIES: u64 = 1 << 22;
+const ENTRIES_EACH: u64 = 64;
 const MOST_ENTRIES: u64 = 1 << 28;
 /// Voxels stay this far from the ends of their numbers.
 const FARTHEST: f32 = 1e9;
@@ -87,9 +90,11 @@ impl Bins {
         let sizes: Option<u64> = (0..count)
             .map(size)
             .try_fold(0u64, |sum, size| sum.checked_add(size?));
-        if sizes.is_none_or(|entries| entries > MOST_ENTRIES) {
+        let most = (ENTRIES_EACH * count as u64).clamp(SOME_ENTRIES, MOST_ENTRIES);
+        if sizes.is_none_or(|entries| entries > most) {
             return Err(
-                "the points differ too much in size, or lie too far away, for voxels of one size"
+                "the points differ too much in size, or lie too far away, for voxels of one size: leave out the largest, or take \
+                 a format of points, such as usd or ply"
                     .into(),
             );
         }
@@ -203,6 +208,9 @@ mod tests {
         let both = (0..27).filter(|&leaf| bins.things(leaf) == [0, 1]).count();
         assert_eq!(both, 8);
         assert!(Bins::new(1, |_| (Vec3::splat(-1e8), Vec3::splat(1e8))).is_err());
+        // One among many that is as large as two hundred leaves along each axis.
+        let sizes = |i: usize| (Vec3::ZERO, Vec3::splat(if i == 0 { 1600.0 } else { 8.0 }));
+        assert!(Bins::new(10_000, sizes).is_err());
         assert!(Bins::new(1, |_| (Vec3::ZERO, Vec3::splat(f32::NAN))).is_err());
     }
 
