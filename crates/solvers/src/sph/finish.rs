@@ -148,7 +148,7 @@ impl Repairs<'_> {
             let distance = squared.sqrt().fast_max(least);
             let missing = f32x4::splat(self.close) / distance - f32x4::ONE;
             let parting = close & (missing * f32x4::splat(PART)).fast_max(f32x4::ZERO);
-            let shares = f32x4::new(who.map(|j| mine.share(&self.shown[j])));
+            let shares = mine.shares(self.shown, who);
             let mut growth = parting - push * factors * (f32x4::splat(grain.lightness) / shares);
             let together = close & distance.simd_le(least);
             if together.any() {

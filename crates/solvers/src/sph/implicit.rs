@@ -178,7 +178,7 @@ impl Neighbours<'_> {
             let matters = loaded | parting.simd_lt(f32x4::ZERO);
             let slowed = matters & (self.part(site.i, who) * parting);
             let squared = dot(way, way).fast_max(f32x4::splat(f32::MIN_POSITIVE));
-            let shares = f32x4::new(who.map(|j| mine.share(&self.shown[j])));
+            let shares = mine.shares(self.shown, who);
             let along = (unseen + slowed) * factors / squared * shares;
             for (excess, way) in excess.iter_mut().zip(way) {
                 *excess += way * along;

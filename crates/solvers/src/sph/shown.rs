@@ -46,6 +46,18 @@ impl Shown {
         2.0 * self.lightness() / (self.lightness() + other.lightness())
     }
 
+    /// The same of four of `all`.
+    #[inline]
+    pub fn shares(&self, all: &[Self], who: [usize; 4]) -> f32x4 {
+        let mine = f32x4::splat(self.lightness());
+        let theirs = f32x4::new(who.map(|j| all[j].lightness()));
+        // Most scenes are of one material.
+        if theirs.simd_eq(mine).all() {
+            return f32x4::ONE;
+        }
+        f32x4::splat(2.0) * mine / (mine + theirs)
+    }
+
     /// Another pressure [Pa].
     #[inline]
     pub fn set_pressure(&mut self, pressure: f32) {
