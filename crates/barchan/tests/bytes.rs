@@ -221,15 +221,7 @@ fn a_stop_at_the_end_of_a_frame_saves_the_state_too() {
     let sets = ["fps=10000", "output.checkpoint_every=100"].map(str::to_owned);
     let scene = scene::load(&path, &sets).unwrap();
     let mut solver = barchan::solvers::solver(&scene);
-    let record = Record {
-        scene: &scene,
-        threads: 1,
-        status: "running",
-        frames_done: 0,
-        particles: 0,
-        wall_seconds: 0.0,
-        tally: serde_json::json!({}),
-    };
+    let record = Record::starting(&scene, 1);
     let run = Arc::new(RunFolder::prepare(&folder.path().join("run"), &record, false).unwrap());
     let mut recorder = CacheRecorder::new(run.clone(), &scene, &[], |_| {}, |_, _| {});
     let mut state = start(&scene.model, scene.fps, solver.columns()).unwrap();

@@ -164,15 +164,7 @@ mod tests {
         let scene = ball();
         let place = tempfile::tempdir().expect("a folder");
         assert!(kept_bytes(place.path(), &scene, true).abs() < 0.5);
-        let record = Record {
-            scene: &scene,
-            threads: 1,
-            status: "running",
-            frames_done: 0,
-            particles: 0,
-            wall_seconds: 0.0,
-            tally: json!({}),
-        };
+        let record = Record::starting(&scene, 1);
         let run = RunFolder::prepare(place.path(), &record, false).expect("a run");
         for file in [run.frame_path(0), run.frame_path(1), run.checkpoint_path(7)] {
             std::fs::write(file, [0; 1000]).expect("a file");

@@ -182,13 +182,8 @@ fn prepare(mut scene: Scene, args: &RunArgs) -> Result<Job, Failure> {
     admit(&scene, &cost, &path, args.fresh)?;
     let before = seconds_before(&path);
     let record = Record {
-        scene: &scene,
-        threads,
-        status: "starting",
-        frames_done: 0,
-        particles: 0,
         wall_seconds: before,
-        tally: json!({}),
+        ..Record::starting(&scene, threads)
     };
     let folder = RunFolder::prepare(&path, &record, args.fresh).map_err(Failure::input)?;
     let mut coupling = coupling(&scene.model);

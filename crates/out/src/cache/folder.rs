@@ -90,6 +90,21 @@ pub struct Record<'a> {
     pub tally: Value,
 }
 
+impl<'a> Record<'a> {
+    /// Of a run of `scene` that has nothing yet.
+    pub fn starting(scene: &'a Scene, threads: usize) -> Self {
+        Self {
+            scene,
+            threads,
+            status: "starting",
+            frames_done: 0,
+            particles: 0,
+            wall_seconds: 0.0,
+            tally: json!({}),
+        }
+    }
+}
+
 /// Key of the folder that the scene's file is in, seen from the run's.
 const SCENE_FOLDER: &str = "scene_folder";
 /// Digits in a frame's file name.
@@ -500,15 +515,7 @@ mod tests {
         fs::write(old.join("scene.toml"), SCENE).unwrap();
         fs::write(old.join("rock.obj"), ROCK).unwrap();
         let scene = scene::load(&from_here(&old.join("scene.toml")), &[]).unwrap();
-        let record = Record {
-            scene: &scene,
-            threads: 1,
-            status: "done",
-            frames_done: 1,
-            particles: 0,
-            wall_seconds: 0.0,
-            tally: json!({}),
-        };
+        let record = Record::starting(&scene, 1);
         drop(RunFolder::prepare(&old.join("out/run"), &record, false).unwrap());
         fs::rename(&old, &new).unwrap();
         let run = RunFolder::open(&new.join("out/run")).unwrap();

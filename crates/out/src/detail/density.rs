@@ -204,26 +204,13 @@ impl Density {
 mod tests {
     use super::super::births::sample;
     use super::super::order::by_place;
-    use super::super::settings::{Rule, Sampling};
     use super::*;
     use barchan_sim::solids::Solids;
     use barchan_sim::state::Particles;
 
     /// Grains that the particles of a lattice at rest hear, over those that they stand for.
     fn heard_of_all(per_particle: u32) -> f32 {
-        let settings = Settings {
-            per_particle,
-            rule: Rule::Ihmsen,
-            sampling: Sampling::SupportPoints,
-            reach: 3.0,
-            step: 0.01,
-            every: 1,
-            hold_density: true,
-            radius: None,
-            spread: 0.0,
-            seed: 1,
-            near: None,
-        };
+        let settings = Settings::plain(per_particle);
         let mut particles = Particles::default();
         particles.resize(27);
         for i in 0..27u16 {

@@ -185,7 +185,6 @@ fn gather<T: Copy + Default + Send + Sync>(from: &[T], order: &[u32], to: &mut V
 mod tests {
     use super::*;
     use crate::detail::births::{key, sample};
-    use crate::detail::settings::Sampling;
     use barchan_base::Pose;
     use barchan_base::shape::Shape;
     use barchan_sim::body::{Body, Form, Interpolation, Track};
@@ -198,17 +197,8 @@ mod tests {
 
     fn settings() -> Settings {
         Settings {
-            per_particle: 64,
-            rule: Rule::Ihmsen,
-            sampling: Sampling::SupportPoints,
-            reach: 3.0,
-            step: 0.01,
-            every: 1,
-            hold_density: true,
-            radius: None,
             spread: 0.3,
-            seed: 1,
-            near: None,
+            ..Settings::plain(64)
         }
     }
 

@@ -38,6 +38,24 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// So many grains of one size a particle, and else what is usual.
+    #[cfg(test)]
+    pub fn plain(per_particle: u32) -> Self {
+        Self {
+            per_particle,
+            rule: Rule::Ihmsen,
+            sampling: Sampling::SupportPoints,
+            reach: 3.0,
+            step: 0.01,
+            every: 1,
+            hold_density: true,
+            radius: None,
+            spread: 0.0,
+            seed: 1,
+            near: None,
+        }
+    }
+
     /// What `doc` says, for a run of `scene`.
     pub fn new(doc: &DetailDoc, scene: &Scene) -> Self {
         let own = match doc.rule {
