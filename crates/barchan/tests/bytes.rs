@@ -240,14 +240,20 @@ fn a_stop_at_the_end_of_a_frame_saves_the_state_too() {
     assert_eq!(saved.unwrap().unwrap().0.clock, state.clock);
 }
 
-/// Stops a run by a signal: it ends as interrupted, and tells how to go on.
+/// Sends a signal.
 #[cfg(unix)]
-fn stop(child: std::process::Child, signal: &str) {
+fn send(child: &std::process::Child, signal: &str) {
     let sent = std::process::Command::new("kill")
         .args([signal, &child.id().to_string()])
         .status()
         .unwrap();
     assert!(sent.success());
+}
+
+/// Stops a run by a signal: it ends as interrupted, and tells how to go on.
+#[cfg(unix)]
+fn stop(child: std::process::Child, signal: &str) {
+    send(&child, signal);
     let output = child.wait_with_output().unwrap();
     let talk = common::told(&output);
     assert!(
@@ -283,6 +289,9 @@ fn an_interrupt_saves_the_state_between_frames_and_the_same_command_goes_on() {
         .spawn()
         .unwrap();
     std::thread::sleep(Duration::from_millis(900));
+    // Twice in a row, as `timeout` does.
+    send(&child, "-INT");
+    std::thread::sleep(Duration::from_millis(1));
     stop(child, "-INT");
     let again = run(folder.path(), &[&args[..], &["-o", "cut"]].concat());
     assert!(again.status.success(), "{}", common::told(&again));

@@ -16,7 +16,7 @@ pub struct Estimate {
     pub memory_bytes: f64,
     /// Wall time [s].
     pub seconds: f64,
-    /// Disk, frames and checkpoints [bytes].
+    /// Disk, frames, checkpoints and the report [bytes].
     pub disk_bytes: f64,
     /// Steps in all.
     pub steps: f64,
@@ -28,6 +28,9 @@ const FIXED_MEMORY: f64 = 50e6;
 const GRAIN_MEMORY: f64 = 100.0;
 /// Bytes on disk for each fine grain, in full and in compact frames.
 const GRAIN_DISK: [f64; 2] = [62.0, 9.7];
+
+/// Bytes of a step's line in the report.
+const REPORT_LINE: f64 = 280.0;
 
 /// Estimates a run of `scene` with a solver of this `cost` on so many `threads`.
 pub fn estimate(scene: &Scene, cost: Cost, extra_bytes: usize, threads: usize) -> Estimate {
@@ -69,7 +72,8 @@ pub fn estimate(scene: &Scene, cost: Cost, extra_bytes: usize, threads: usize) -
         memory_bytes: FIXED_MEMORY + particles.max(at_end * grains * GRAIN_MEMORY),
         seconds: mean * steps * cost.seconds_per_particle_step / threads as f64,
         disk_bytes: (f64::from(scene.frames) + 1.0) * mean * (row as f64 + grains * kept)
-            + 2.0 * at_end * row as f64,
+            + 2.0 * at_end * row as f64
+            + steps * REPORT_LINE,
         steps,
     }
 }

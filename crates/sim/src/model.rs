@@ -7,6 +7,9 @@ use barchan_base::shape::Shape;
 use glam::Vec3;
 use std::sync::Arc;
 
+/// Particles further out than this [m] are lost: a 32-bit float has no centimetres left there.
+pub const WORLD: f32 = 1e5;
+
 /// Everything a solver may look up: materials, bodies, sources, the outside world. SI units.
 #[derive(Clone, Debug)]
 pub struct Model {

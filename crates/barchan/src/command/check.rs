@@ -91,7 +91,7 @@ pub fn allow(scene: &Scene, solver: &dyn Solver) -> Result<(), Failure> {
     solver.admit(scene.max_step).map_err(Failure::Input)
 }
 
-/// Bytes of frames and checkpoints in `folder` that a run of `scene` need not find room for: it has them already, or, if it
+/// Bytes of frames, checkpoints and report in `folder` that a run of `scene` need not find room for: it has them already, or, if it
 /// begins `fresh`, takes their place.
 fn kept_bytes(folder: &Path, scene: &Scene, fresh: bool) -> f64 {
     let identity = format!("{:032x}", scene.identity);
@@ -106,7 +106,9 @@ fn kept_bytes(folder: &Path, scene: &Scene, fresh: bool) -> f64 {
         .filter_map(|file| file.parent()?.read_dir().ok());
     let entries = folders.flatten().flatten();
     let sizes = entries.filter_map(|entry| Some(entry.metadata().ok()?.len() as f64));
-    sizes.fold(0.0, |sum, size| sum + size)
+    let report = run.report_path().metadata();
+    let report = report.map_or(0.0, |report| report.len() as f64);
+    sizes.fold(report, |sum, size| sum + size)
 }
 
 /// Refuses what cannot fit into `folder`, or into the memory, and says what to change; `fresh` throws away what is there.
@@ -166,13 +168,17 @@ mod tests {
         assert!(kept_bytes(place.path(), &scene, true).abs() < 0.5);
         let record = Record::starting(&scene, 1);
         let run = RunFolder::prepare(place.path(), &record, false).expect("a run");
-        for file in [run.frame_path(0), run.frame_path(1), run.checkpoint_path(7)] {
+        let frames = [run.frame_path(0), run.frame_path(1)];
+        for file in frames
+            .iter()
+            .chain([&run.checkpoint_path(7), &run.report_path()])
+        {
             std::fs::write(file, [0; 1000]).expect("a file");
         }
         let mut other = scene.clone();
         other.identity += 1;
         let kept = |scene: &Scene, fresh: bool| kept_bytes(place.path(), scene, fresh) as usize;
-        assert_eq!((kept(&scene, false), kept(&other, true)), (3000, 3000));
+        assert_eq!((kept(&scene, false), kept(&other, true)), (4000, 4000));
         assert_eq!(kept(&other, false), 0);
     }
 

@@ -19,8 +19,9 @@ use barchan_sim::state::State;
 use serde_json::json;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 /// Arguments of `run`.
 #[derive(clap::Args)]
@@ -79,6 +80,9 @@ impl RunArgs {
         }
     }
 }
+
+/// Signals within this time are one wish: `timeout` sends its own twice, to the program and to its group.
+const ONCE: Duration = Duration::from_millis(500);
 
 /// Set by Ctrl-C.
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -341,7 +345,12 @@ impl Job {
 fn watch_for_interrupts() {
     // Fails only if a handler is set already: this one, where a command runs several scenes.
     let _ = ctrlc::set_handler(|| {
+        static FIRST: OnceLock<Instant> = OnceLock::new();
+        let first = FIRST.get_or_init(Instant::now);
         let again = STOP.swap(true, Ordering::SeqCst);
+        if again && first.elapsed() < ONCE {
+            return;
+        }
         let simulates = SIMULATES.load(Ordering::SeqCst);
         if !again && !simulates {
             talk("\ninterrupted; what is there is whole. Give the same command again to go on");

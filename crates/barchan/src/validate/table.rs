@@ -180,6 +180,15 @@ const fn released(
     }
 }
 
+/// Three openings, the smallest so many particles wide.
+const fn through(needs: &'static [Skill], across: &'static [f64]) -> Sweep {
+    Sweep {
+        needs,
+        across,
+        ..ONE
+    }
+}
+
 /// The usual step, and half of it.
 const STEPS: &[f64] = &[1.0, 0.5];
 /// The angles that are promised.
@@ -211,10 +220,12 @@ pub const CASES: &[Case] = &[
         name: "hourglass",
         needs: Skill::Sand,
         ratio: "",
-        fast: &[Sweep {
-            across: &[9.0],
-            ..ONE
-        }],
+        // Particles without cells pass a rim of two spacings: of finer openings it takes less.
+        fast: &[
+            through(ON_A_GRID, &[9.0]),
+            through(AS_PARTICLES, &[11.0]),
+            through(AS_GRAINS, &[9.0]),
+        ],
         full: &[Sweep {
             angles: &[25.0, 34.0],
             across: &[10.0, 16.0],

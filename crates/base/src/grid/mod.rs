@@ -12,6 +12,7 @@ pub use shared::SharedFloats;
 
 use crate::parallel;
 use glam::{IVec3, Vec3};
+use rayon::prelude::*;
 
 /// Cells along the edge of a block.
 pub const EDGE: usize = 4;
@@ -224,6 +225,34 @@ impl BlockGrid {
         self.neighbors[block][slot as usize] as usize * CELLS + there as usize
     }
 
+    /// The cell of each point, whose coordinates times `inverse` are cells. A point that is nowhere is in the block that stands for
+    /// everywhere else.
+    pub fn locate(&self, points: &[Vec3], inverse: f32, cells: &mut Vec<u32>) {
+        let nowhere = (self.len() * CELLS) as u32;
+        cells.resize(points.len(), nowhere);
+        cells
+            .par_chunks_mut(parallel::CHUNK)
+            .zip(points.par_chunks(parallel::CHUNK))
+            .for_each(|(cells, points)| {
+                let (mut last, mut first) = (IVec3::MAX, nowhere);
+                for (point, to) in points.iter().zip(cells) {
+                    let cell = *point * inverse;
+                    if !is_on_grid(cell) {
+                        *to = nowhere;
+                        continue;
+                    }
+                    let cell = cell.floor().as_ivec3();
+                    let block = block_of(cell);
+                    if block != last {
+                        last = block;
+                        let found = self.find(block);
+                        first = found.map_or(nowhere, |found| (found * CELLS) as u32);
+                    }
+                    *to = first + local_of(cell) as u32;
+                }
+            });
+    }
+
     /// The index of a cell anywhere; `None` where there is no block.
     pub fn index(&self, cell: IVec3) -> Option<usize> {
         Some(self.find(block_of(cell))? * CELLS + local_of(cell))
@@ -232,7 +261,7 @@ impl BlockGrid {
 
 /// True where a point, in cells, is near enough to the origin to have a cell; false for what is not a number.
 #[inline]
-pub fn is_on_grid(point: Vec3) -> bool {
+fn is_on_grid(point: Vec3) -> bool {
     point.is_finite() && point.abs().max_element() < (MOST_CELL - 8) as f32
 }
 

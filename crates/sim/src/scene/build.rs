@@ -13,7 +13,7 @@ use super::{
     FlipSettings, Friction, HybridSettings, Scene, SphSettings, Transfer, grains, shapes::ShapeDoc,
 };
 use crate::grain::{Grain, GrainShape};
-use crate::model::{Air, Emitter, Fill, Interval, Material, Model, Sink, Wet};
+use crate::model::{Air, Emitter, Fill, Interval, Material, Model, Sink, WORLD, Wet};
 use barchan_base::sampling::Layout;
 use barchan_base::shape::Shape;
 use std::path::Path;
@@ -22,8 +22,8 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// Gravity where the scene says nothing else [m/s²].
 const GRAVITY: f64 = 9.81;
-/// The highest frame number that file names can hold.
-pub const MOST_FRAMES: u64 = 999_999;
+/// Material may be so many resolutions from the origin: further out a 32-bit float has less than a sixteenth of one left.
+const FARTHEST: f32 = (1 << 20) as f32;
 
 impl Builder<'_> {
     /// Distance between particles: two to a cell's edge where the method has cells.
@@ -57,6 +57,22 @@ impl Builder<'_> {
                 "this shape has no end, so it cannot be filled with particles",
             );
             return self.none(problem.help("use a bounded shape, such as a box"));
+        }
+        self.placed(doc, shape)
+    }
+
+    /// The shape, if it lies where places of particles are exact enough.
+    fn placed(&mut self, doc: &ShapeDoc, shape: Shape) -> Option<Shape> {
+        let (bounds, most) = (shape.bounds(), WORLD.min(FARTHEST * self.resolution));
+        let reach = bounds.min.abs().max(bounds.max.abs()).max_element();
+        if reach > most {
+            let message = format!(
+                "this shape reaches {reach} m from the origin, where 32-bit numbers cannot tell places apart well enough; {most} m is the most \
+                 at solver.resolution = {} m",
+                self.resolution
+            );
+            let help = "move the scene nearer to the origin, or choose a coarser solver.resolution";
+            return self.none(Problem::new(doc.span(), message).help(help));
         }
         Some(shape)
     }
@@ -304,13 +320,6 @@ fn check_header(doc: &SceneDoc, problems: &mut Problems) {
         );
         problems
             .push(Problem::new(doc.span.start..doc.span.start, message).help("upgrade Barchan"));
-    }
-    if doc.frames.0 > MOST_FRAMES {
-        let message = format!(
-            "\"frames\" must be at most {MOST_FRAMES}, got {}",
-            doc.frames.0
-        );
-        problems.push(Problem::new(doc.span.start..doc.span.start, message));
     }
     if let Some(surface) = &doc.surface {
         check_surface(surface, problems);

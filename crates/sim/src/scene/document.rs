@@ -11,6 +11,9 @@ use super::shapes::ShapeDoc;
 use crate::{keywords, table};
 use std::collections::BTreeMap;
 
+/// The highest frame number that file names can hold.
+pub const MOST_FRAMES: u64 = 999_999;
+
 table! {
     /// A scene: what is simulated, how, and what is kept of it. Numbers are SI and degrees; strings may carry a unit.
     pub struct SceneDoc {
@@ -19,7 +22,7 @@ table! {
         /// Name of the run and of its folder; the file's name if left out.
         name: Option<Text>,
         /// Frames to simulate after frame 0, which is the start.
-        frames: Count<1>,
+        frames: Count<1, MOST_FRAMES>,
         /// Frames a second.
         fps: Quantity<Frequency, Positive> = Quantity::of(24.0),
         /// The axis that points up; gravity pulls against it.

@@ -18,13 +18,12 @@ mod render;
 mod repose;
 mod shapes;
 
-pub use build::MOST_FRAMES;
 pub use by_method::{ByMethod, load_by};
 pub use caution::cautions;
 pub use document::{
     Compression, DetailDoc, DetailRule, DetailSampling, DetailStorage, Format,
-    FrictionDoc as Friction, MeshFormat, Method, ShutterDoc, SphLaw, SphScheme, SpreadDoc,
-    SpreadOn, SpreadRule, SurfaceDoc, SurfaceStyle,
+    FrictionDoc as Friction, MOST_FRAMES, MeshFormat, Method, ShutterDoc, SphLaw, SphScheme,
+    SpreadDoc, SpreadOn, SpreadRule, SurfaceDoc, SurfaceStyle,
 };
 pub use preset::{PRESETS, Preset};
 pub use problem::{SceneError, SceneProblem, suggest};
@@ -500,6 +499,10 @@ shape = { sphere = { radius = 0.5 } }
         for (change, reason) in [
             ("fill.0.material=snad", "no material \"snad\""),
             ("fill.0.shape=ground", "has no end"),
+            (
+                "fill.0.shape={sphere={center=[1e5,0,0],radius=1}}",
+                "nearer to the origin",
+            ),
             ("materials.sand.preset=dry-snad", "no preset \"dry-snad\""),
             ("materials.sand.grain_density=100", "grain_density"),
             ("schema=2", "newer"),
@@ -523,6 +526,28 @@ shape = { sphere = { radius = 0.5 } }
         }
         let empty = MINIMAL.split("[[fill]]").next().unwrap();
         assert!(messages(empty, &[])[0].contains("nothing to simulate"));
+    }
+
+    #[test]
+    fn numbers_beyond_all_bounds_are_told_in_a_line() {
+        for (change, reason) in [
+            ("frames=18446744073709551616", "at most 999999, got 1844"),
+            ("frames=1000000", "at most 999999"),
+            ("frames=-1", "at least 1"),
+            ("frames=1e300", "written without a point"),
+            ("fps=1e300", "at most 3.4e38, got 1e300"),
+            ("fps=nan", "a finite number"),
+            ("solver.resolution=1e-300", "positive, got 1e-300 m"),
+            (
+                "fill.0.shape={sphere={radius=1},at=[0,1,0]}",
+                "\"at\" stands beside sphere",
+            ),
+            ("fill.0.shape={sphere={radius=1},box={size=1}}", "at once"),
+        ] {
+            let found = messages(MINIMAL, &[change]);
+            assert!(found[0].contains(reason), "{change}: {found:?}");
+            assert!(found[0].len() < 120, "{change}: {found:?}");
+        }
     }
 
     #[test]

@@ -184,6 +184,16 @@ fn parse<D: Dimension>(node: &Node, path: &str) -> Result<f64, Problem> {
     }
 }
 
+/// A number as people write it: without rows of noughts.
+fn shown(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 || (1e-5..1e9).contains(&size) {
+        value.to_string()
+    } else {
+        format!("{value:e}")
+    }
+}
+
 fn example(unit: &str) -> String {
     if unit.is_empty() {
         "write a number such as 0.5".into()
@@ -201,15 +211,21 @@ impl<D: Dimension, R: Rule> Read for Quantity<D, R> {
         // Everything is stored as 32-bit floats in the end: what they cannot hold is a mistake.
         let si = value * D::UNITS[0].1;
         if !value.is_finite() || !(si as f32).is_finite() {
-            let message = format!("\"{path}\" must be a finite number, got {value}");
+            let what = if value.is_finite() {
+                "at most 3.4e38"
+            } else {
+                "a finite number"
+            };
+            let message = format!("\"{path}\" must be {what}, got {}", shown(value));
             return problems.none(Problem::new(node.span.clone(), message));
         }
         let vanishes = si != 0.0 && si as f32 == 0.0;
         if !R::holds(value) || vanishes && !R::holds(0.0) {
             let unit = D::UNITS[0].0;
             let message = format!(
-                "\"{path}\" must be {}, got {value}{}{unit}",
+                "\"{path}\" must be {}, got {}{}{unit}",
                 R::TEXT,
+                shown(value),
                 if unit.is_empty() { "" } else { " " }
             );
             return problems.none(Problem::new(node.span.clone(), message));

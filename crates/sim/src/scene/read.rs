@@ -426,6 +426,24 @@ pub fn open_choice<'a>(
                 }
             }
         }
+        Content::Table(entries) if entries.iter().any(|entry| words.contains(&&*entry.key)) => {
+            let named = |entry: &&Entry| words.contains(&&*entry.key);
+            let (choices, others): (Vec<_>, Vec<_>) = entries.iter().partition(named);
+            let word = &choices[0].key;
+            let problem = match others.first() {
+                Some(other) => Problem::new(
+                    other.key_span.clone(),
+                    format!("\"{}\" stands beside {word}, and belongs to it", other.key),
+                )
+                .help(format!("write {{ {word} = {{ …, {} = … }} }}", other.key)),
+                None => Problem::new(
+                    choices[1].key_span.clone(),
+                    format!("\"{path}\" cannot be {word} and {} at once", choices[1].key),
+                )
+                .help("keep one of them"),
+            };
+            problems.none(problem)
+        }
         _ => {
             let wanted = format!(
                 "a name or a table with one name, such as {{ {} = {{ … }} }}",
@@ -588,13 +606,21 @@ pub struct Count<const LEAST: u64, const MOST: u64 = { u64::MAX }>(pub u64);
 
 impl<const LEAST: u64, const MOST: u64> Read for Count<LEAST, MOST> {
     fn read(node: &Node, path: &str, problems: &mut Problems) -> Option<Self> {
-        let Content::Integer(number) = node.value else {
-            return problems.none(wrong_kind(node, path, "a whole number"));
+        let number = match node.value {
+            Content::Integer(number) => number,
+            Content::Float(_) => {
+                let message = format!(
+                    "\"{path}\" must be a whole number, written without a point or an exponent"
+                );
+                return problems.none(Problem::new(node.span.clone(), message));
+            }
+            _ => return problems.none(wrong_kind(node, path, "a whole number")),
         };
         // Files store counts in 64 bits, of which TOML can write 63.
         match u64::try_from(number) {
             Ok(count) if (LEAST..=MOST).contains(&count) => Some(Self(count)),
-            Ok(count) if count > MOST => {
+            // More than 64 bits hold is too many as well.
+            _ if number > i128::from(LEAST) => {
                 let message = format!("\"{path}\" must be at most {MOST}, got {number}");
                 problems.none(Problem::new(node.span.clone(), message))
             }

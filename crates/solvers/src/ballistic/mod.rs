@@ -17,7 +17,7 @@ mod flight;
 
 use barchan_base::parallel::CHUNK;
 use barchan_sim::coupling::Impulses;
-use barchan_sim::model::Model;
+use barchan_sim::model::{Model, WORLD};
 use barchan_sim::solids::Solids;
 use barchan_sim::solver::{Cost, Solver, StepError, StepReport};
 use barchan_sim::state::State;
@@ -28,8 +28,6 @@ use rayon::prelude::*;
 const LONGEST_STEP: f64 = 0.01;
 /// The most a body may turn in a step [rad]; a sweep sees the chord of the arc.
 const MOST_TURN: f32 = 0.1;
-/// Grains further out than this [m] are lost: a 32-bit float has no centimetres left there.
-const WORLD: f32 = 1e5;
 
 /// The solver of free grains.
 #[derive(Default)]

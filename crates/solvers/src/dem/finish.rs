@@ -6,11 +6,9 @@ use super::lists::CHUNK;
 use super::motion::{Grain, Kind, Make};
 use super::store::Motion;
 use super::work::{Outside, grain};
+use barchan_sim::model::WORLD;
 use barchan_sim::state::Particles;
 use glam::{Vec3, Vec4};
-
-/// Grains further out than this [m] are lost.
-const WORLD: f64 = 1e5;
 
 /// What happened to a chunk of grains.
 #[derive(Clone, Debug, Default)]
@@ -108,7 +106,7 @@ impl Moved {
     fn count(&mut self, i: usize, motion: &Motion, grain: Grain<'_>) {
         let energy = motion.energy(grain);
         let sound = energy.is_finite() && motion.position.is_finite();
-        if !sound || motion.position.abs().max_element() >= WORLD {
+        if !sound || motion.position.abs().max_element() >= f64::from(WORLD) {
             self.lost.push(i);
             return;
         }

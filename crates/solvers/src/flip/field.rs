@@ -1,10 +1,8 @@
 //! The grid of a step: which blocks there are, which particles are in them, and what its faces and cells hold.
 
-use barchan_base::grid::{BlockGrid, CELLS, EDGE, block_of, is_on_grid, key_of, local_of};
-use barchan_base::parallel;
+use barchan_base::grid::{BlockGrid, CELLS, EDGE};
 use barchan_sim::state::Particles;
-use glam::{IVec3, Vec3};
-use rayon::prelude::*;
+use glam::Vec3;
 use std::ops::Range;
 
 /// One array for each axis: the faces of cells that look down that axis.
@@ -62,12 +60,8 @@ impl Field {
         self.dx = dx;
         self.inverse = 1.0 / dx;
         self.grid.rebuild(&particles.position, self.inverse);
-        let (grid, inverse) = (&self.grid, self.inverse);
-        self.cells.resize(particles.len(), 0);
-        self.cells
-            .par_chunks_mut(parallel::CHUNK)
-            .zip(particles.position.par_chunks(parallel::CHUNK))
-            .for_each(|(cells, points)| find_cells(grid, points, inverse, cells));
+        self.grid
+            .locate(&particles.position, self.inverse, &mut self.cells);
         self.sort();
         let cells = self.grid.cells();
         // What they hold is of the last step until the particles bring anew.
@@ -175,30 +169,10 @@ impl Field {
     }
 }
 
-fn find_cells(grid: &BlockGrid, points: &[Vec3], inverse: f32, cells: &mut [u32]) {
-    // A particle that is nowhere is in the block that stands for everywhere else.
-    let nowhere = (grid.len() * CELLS) as u32;
-    let (mut last, mut first) = (IVec3::MAX, nowhere);
-    for (point, to) in points.iter().zip(cells) {
-        let cell = point * inverse;
-        if !is_on_grid(cell) {
-            *to = nowhere;
-            continue;
-        }
-        let cell = cell.floor().as_ivec3();
-        let block = block_of(cell);
-        if block != last {
-            last = block;
-            let found = grid.find_key(key_of(block));
-            first = found.map_or(nowhere, |found| (found * CELLS) as u32);
-        }
-        *to = first + local_of(cell) as u32;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use glam::IVec3;
 
     #[test]
     fn a_point_a_hair_below_a_block_stays_in_its_own() {

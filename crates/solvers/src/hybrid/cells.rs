@@ -2,11 +2,9 @@
 
 use super::frozen::Frozen;
 use super::{PRESSURE, REST};
-use barchan_base::grid::{BlockGrid, CELLS, block_of, is_on_grid, key_of, local_of};
-use barchan_base::parallel::CHUNK;
+use barchan_base::grid::{BlockGrid, CELLS};
 use barchan_sim::state::Particles;
 use glam::{IVec3, Vec3};
-use rayon::prelude::*;
 
 /// Particles in a full cell.
 pub(super) const FULL: u16 = 8;
@@ -39,8 +37,9 @@ impl Cells {
         self.points.extend_from_slice(&liquid.position);
         self.points.extend_from_slice(&gas.position);
         self.grid.rebuild(&self.points, inverse);
-        find_cells(&self.grid, &liquid.position, inverse, &mut self.of_liquid);
-        find_cells(&self.grid, &gas.position, inverse, &mut self.of_gas);
+        self.grid
+            .locate(&liquid.position, inverse, &mut self.of_liquid);
+        self.grid.locate(&gas.position, inverse, &mut self.of_gas);
         let cells = self.grid.cells();
         reset(&mut self.liquid, cells, 0);
         reset(&mut self.gas, cells, 0);
@@ -108,30 +107,4 @@ pub(super) const CROSS: [usize; 7] = [13, 12, 14, 10, 16, 4, 22];
 fn reset<T: Clone>(values: &mut Vec<T>, len: usize, value: T) {
     values.clear();
     values.resize(len, value);
-}
-
-fn find_cells(grid: &BlockGrid, points: &[Vec3], inverse: f32, cells: &mut Vec<u32>) {
-    let nowhere = (grid.len() * CELLS) as u32;
-    cells.resize(points.len(), nowhere);
-    cells
-        .par_chunks_mut(CHUNK)
-        .zip(points.par_chunks(CHUNK))
-        .for_each(|(cells, points)| {
-            let (mut last, mut first) = (IVec3::MAX, nowhere);
-            for (point, to) in points.iter().zip(cells) {
-                let cell = *point * inverse;
-                if !is_on_grid(cell) {
-                    *to = nowhere;
-                    continue;
-                }
-                let cell = cell.floor().as_ivec3();
-                let block = block_of(cell);
-                if block != last {
-                    last = block;
-                    let found = grid.find_key(key_of(block));
-                    first = found.map_or(nowhere, |found| (found * CELLS) as u32);
-                }
-                *to = first + local_of(cell) as u32;
-            }
-        });
 }

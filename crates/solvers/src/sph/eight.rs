@@ -50,6 +50,8 @@ pub struct Terms {
     pub flow: f32,
     /// The step over the longest: drag is the same in shorter ones.
     pub short: f32,
+    /// What the stresses answer by, over what they do in the longest step.
+    pub stiffness: f32,
 }
 
 impl Eight {
@@ -147,7 +149,11 @@ fn answer(
     own: [&Grain; LANES],
     (pressure, turn): (f32x8, [f32x8; 3]),
     Terms {
-        dt, flow, short, ..
+        dt,
+        flow,
+        short,
+        stiffness,
+        ..
     }: Terms,
 ) -> (f32x8, Deviators, Deviators) {
     let (rate, trace) = deviator(slopes);
@@ -157,7 +163,7 @@ fn answer(
     let sine = mu * cosine;
     let (gap, cohesion) = (of(own, |grain| grain.gap), of(own, |grain| grain.cohesion));
     let closing = gap - f32x8::splat(dt) * trace;
-    let more = closing * response * f32x8::splat(PRESSURE / dt);
+    let more = closing * response * f32x8::splat(PRESSURE * stiffness / dt);
     let pressure = (pressure + more).fast_max(-tension(gap, cohesion, mu));
     let strength = sine * of(own, |grain| grain.load) + cosine * cohesion;
     let strength = strength.fast_max(f32x8::ZERO);
@@ -168,7 +174,7 @@ fn answer(
         xz: of(own, |grain| grain.stress.off[1]),
         xy: of(own, |grain| grain.stress.off[2]),
     };
-    let gain = response * f32x8::splat(3.0 * FRICTION);
+    let gain = response * f32x8::splat(3.0 * FRICTION * stiffness);
     let stress = friction(&before, (&rate, gain, turn), (strength, sine));
     let viscosity = response * f32x8::splat(3.0 * DRAG * short);
     let usual = of(own, |grain| grain.usual).fast_min(f32x8::splat(flow));
@@ -283,6 +289,7 @@ mod tests {
                 turn: turn.then_some(1e-6),
                 flow: 0.0,
                 short: 1.0,
+                stiffness: 1.0,
             };
             eight.answer((&mut shown, &mut grains), terms, |_, _, _, _| {});
         }
@@ -396,9 +403,10 @@ mod tests {
     }
 
     #[test]
-    fn drag_does_not_depend_on_the_step() {
-        let gradient = Mat3A::from_cols(Vec3A::ZERO, Vec3A::X * 0.02, Vec3A::ZERO);
-        let drag_in = |short: f32| {
+    fn drag_and_what_a_strain_adds_do_not_depend_on_the_step() {
+        // It is sheared, and pressed together.
+        let gradient = Mat3A::from_cols(Vec3A::ZERO, vec3a(0.02, -0.01, 0.0), Vec3A::ZERO);
+        let found_in = |short: f32| {
             let (mut grains, mut shown) = ([Grain::default()], [Shown::new(500.0, 0.0, 1.0)]);
             (grains[0].mu, grains[0].compliance, grains[0].load) = (0.6, 1.0, 500.0);
             let mut eight = Eight::default();
@@ -408,16 +416,20 @@ mod tests {
                 turn: None,
                 flow: 0.0,
                 short,
+                stiffness: short * short,
             };
             let mut found = 0.0;
             eight.answer((&mut shown, &mut grains), terms, |_, _, drag, _| {
                 found = drag.off[2];
             });
-            found
+            let added = [shown[0].pressure() - 500.0, grains[0].stress.off[2]];
+            [found, added[0] / short, added[1] / short]
         };
-        let (whole, half) = (drag_in(1.0), drag_in(0.5));
-        assert!(whole > 1.0, "{whole}");
-        assert!((whole - half).abs() < 1e-3 * whole, "{whole} {half}");
+        let (whole, half) = (found_in(1.0), found_in(0.5));
+        for (whole, half) in whole.into_iter().zip(half) {
+            assert!(whole > 1.0, "{whole}");
+            assert!((whole - half).abs() < 1e-3 * whole, "{whole} {half}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Memory is what limits scenes, so what is found here is kept where the sweeps kept what nobody asks for any more: `free` holds the
 //! displacements of repairs, `density` first their pressures, then how long particles have been quiet. Here they go by those names.
 
+use super::QUIET;
 use super::boundary::Placed;
 use super::kernel::Kernel;
 use super::lists::{CHUNK, Four, Near};
@@ -10,9 +11,9 @@ use super::operator::{Around, Grain, Role, Site};
 use super::shown::{Shown, axes, dot, lanes};
 use super::sleep::{self, Thresholds};
 use super::work::Work;
-use super::{QUIET, WORLD};
 use crate::material::contact::bounce;
 use barchan_sim::coupling::Impulses;
+use barchan_sim::model::WORLD;
 use barchan_sim::solids::{Solid, Solids};
 use barchan_sim::state::Particles;
 use glam::{Vec3, Vec3A};

@@ -88,8 +88,6 @@ const SLOW: f32 = 0.005;
 const OF_LATE: f32 = 16.0;
 /// Shear beyond this part of √(g/d) is dragged even where it is usual: what flows at its angle would run out too far.
 const FLOW: f32 = 0.08;
-/// Particles further out than this [m] are lost: a 32-bit float has no centimetres left there.
-const WORLD: f32 = 1e5;
 
 /// The SPH solver.
 pub struct Sph {
