@@ -500,8 +500,8 @@ shape = { sphere = { radius = 0.5 } }
             ("fill.0.material=snad", "no material \"snad\""),
             ("fill.0.shape=ground", "has no end"),
             (
-                "fill.0.shape={sphere={center=[1e5,0,0],radius=1}}",
-                "nearer to the origin",
+                "fill.0.shape={sphere={at=[1e5,0,0],radius=1}}",
+                "m from the origin",
             ),
             ("materials.sand.preset=dry-snad", "no preset \"dry-snad\""),
             ("materials.sand.grain_density=100", "grain_density"),

@@ -433,7 +433,7 @@ mod tests {
         let page = reference();
         for row in [
             "| `resolution` | a length [m], above 0 | needed |",
-            "| `frames` | whole number, at least 1 | needed |",
+            "| `frames` | whole number, 1 to 999999 | needed |",
             "| `at` | `[x, y, z]`, each a length [m] | `[0, 0, 0]` |",
             "| `fps` | a rate [Hz], above 0 | `24` |",
         ] {

@@ -50,7 +50,7 @@ pub struct Terms {
     pub flow: f32,
     /// The step over the longest: drag is the same in shorter ones.
     pub short: f32,
-    /// What the stresses answer by, over what they do in the longest step.
+    /// What the stresses answer by, over what they do in the usual step.
     pub stiffness: f32,
 }
 

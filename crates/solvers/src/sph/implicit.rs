@@ -64,17 +64,6 @@ impl Work {
         });
     }
 
-    /// What a strain adds to the stresses in a sweep is the same however long the step is. If they answered by as much as a step's
-    /// velocities allow, which grows with the inverse square of its length, flows would lose friction in short steps: a channel
-    /// that runs out by 3.8 radii would by 4.8 in steps a quarter as long. Only what is to bear its weight before it moves answers in full.
-    fn stiffness(&self) -> f32 {
-        if self.begins {
-            1.0
-        } else {
-            self.short * self.short
-        }
-    }
-
     /// Lets the stresses answer to the velocity gradient. What is shown becomes what they do next or, after the last
     /// sweep, the gradient itself.
     pub fn relax(&mut self, dt: f32, sweep: Sweep) {
@@ -83,7 +72,7 @@ impl Work {
             turn: (sweep == Sweep::First).then_some(self.slow),
             flow: self.flow,
             short: self.short,
-            stiffness: self.stiffness(),
+            stiffness: self.stiffness,
         };
         let tell = |shown: &mut Shown, grain: &Grain, drag, gradient: &Mat3A| match sweep {
             Sweep::Last => shown.set_matrix(gradient),

@@ -127,6 +127,7 @@ impl Solver for Sph {
 
     fn step(&mut self, model: &Model, state: &mut State, dt: f64) -> Result<StepReport, StepError> {
         let kernel = Kernel::new(model.resolution);
+        let usual = self.max_dt(model, state);
         let State {
             particles,
             solids,
@@ -147,6 +148,10 @@ impl Solver for Sph {
         self.look_around(model, (particles, solids), &kernel);
         let work = &mut self.work;
         work.begins = begins;
+        work.stiffness = match begins {
+            true => 1.0,
+            false => (dt / usual).min(1.0).powi(2) as f32,
+        };
         if nobody_moves {
             particles
                 .velocity

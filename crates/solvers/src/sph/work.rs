@@ -40,6 +40,11 @@ pub struct Work {
     pub flow: f32,
     /// The step over the longest, which is less where something is fast.
     pub short: f32,
+    /// What stresses answer by, over what a step of the usual length needs. What a strain adds to them in a sweep is the same in the
+    /// shorter steps that a scene may ask for. If they answered by as much as such a step's velocities allow, which grows with the inverse
+    /// square of its length, flows would lose friction: a channel that runs out by 3.8 radii would by 4.8 in steps a quarter as
+    /// long. Only what is to bear its weight before it moves answers in full.
+    pub stiffness: f32,
     /// Whether this is the first step: all that is there bears as it lies.
     pub begins: bool,
     /// Which cells take part.
