@@ -1,6 +1,6 @@
 //! Grains spread on a surface: the frames of a run with crowded grains moved apart. `docs/spread.md` explains.
 
-use crate::cache::{Frame, FrameError, RunFolder, read_frame, write_frame};
+use crate::cache::{Frame, FrameError, RunFolder, write_frame};
 use crate::detail::Walls;
 use crate::surface::{Points, Settings as SurfaceSettings, SurfaceError, build};
 use barchan_base::mesh::Mesh;
@@ -104,7 +104,7 @@ pub fn frame(
     doc: &SpreadDoc,
     to: &Path,
 ) -> Result<Made, StageError> {
-    let mut frame = read_frame(&from.frame_path(number))?;
+    let mut frame = from.read_frame(number)?;
     let scale = Scale::of(&frame, doc).ok_or(StageError::Nothing(number))?;
     let size = (scale.high - scale.low).max_element() / scale.cell;
     if size.is_nan() || size > MOST_CELLS {
@@ -284,8 +284,8 @@ fn crowded(faces: &Faces, points: &[Vec3], scale: &Scale) -> Vec<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::FrameMeta;
-    use barchan_sim::scene;
+    use crate::cache::{FrameMeta, read_frame};
+    use barchan_sim::scene::{self, Asked};
     use barchan_sim::solids::BodyPlace;
     use barchan_sim::state::Particles;
 
@@ -321,7 +321,7 @@ mod tests {
         let file = std::fs::File::create(frames.join("000000.arrow")).expect("room");
         write_frame(file, &meta, &particles, Compression::None).expect("room");
         let run = RunFolder::open(place.path()).expect("a run");
-        let doc: SpreadDoc = scene::recorded("", "spread", &[]).expect("settings");
+        let doc = Asked::default().spread().expect("settings");
         let to = place.path().join("to");
         let made = frame(&run, 0, &On::Bodies(&scene.model), &doc, &to).expect("a table");
         assert!(made.faces > 0);

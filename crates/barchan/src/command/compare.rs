@@ -1,7 +1,7 @@
 //! `barchan compare`: runs side by side, as a page and a strip of pictures: those given, or one scene by every method.
 
 use super::frames::FrameRange;
-use super::render::{LookArgs, scene_of};
+use super::render::LookArgs;
 use super::run::{RunArgs, interrupted, run_scene};
 use super::say::{out, talk};
 use super::{Failure, SceneArgs, default_folder, start_threads};
@@ -73,15 +73,15 @@ fn show(
 ) -> Result<(), Failure> {
     let open = |path: &PathBuf| RunFolder::open(path).map_err(Failure::input);
     let runs = folders.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let scenes = runs.iter().map(|run| scene_of(run, &[]));
+    let scenes = runs.iter().map(|run| run.scene().map_err(Failure::Scene));
     let scenes = scenes.collect::<Result<Vec<_>, _>>()?;
-    let mut settings = scenes[0].1.clone();
+    let mut settings = runs[0].asked(&[]).render().map_err(Failure::Scene)?;
     settings.size = SIZE;
     args.look.apply(&mut settings);
     let sides: Vec<Side<'_>> = names
         .into_iter()
         .zip(runs.iter().zip(&scenes))
-        .map(|(name, (run, (scene, _)))| Side { name, run, scene })
+        .map(|(name, (run, scene))| Side { name, run, scene })
         .collect();
     let comparison = compare_runs(&sides, &settings).map_err(Failure::run)?;
     write(output, &comparison)

@@ -5,9 +5,9 @@ use super::say::{grouped, out};
 use super::stage::StageArgs;
 use super::stats::chosen;
 use super::{Failure, FramesArg};
-use barchan_out::cache::{RunFolder, read_frame};
+use barchan_out::cache::RunFolder;
 use barchan_out::detail::{DetailError, Made, Settings, Stage, measure};
-use barchan_sim::scene::{self, DetailDoc, Scene};
+use barchan_sim::scene::{DetailDoc, Scene, SceneError};
 use serde_json::json;
 
 /// Arguments of `detail`.
@@ -41,8 +41,7 @@ impl DetailArgs {
 /// Runs `detail`.
 pub fn detail(args: &DetailArgs) -> Result<(), Failure> {
     let folder = args.stage.open()?;
-    let scene = folder.scene(&[]).map_err(Failure::Scene)?;
-    let doc = doc_of(&folder, &scene, &args.overrides())?;
+    let (scene, doc) = scene_and_wish(&folder, &args.overrides()).map_err(Failure::Scene)?;
     if args.measure {
         return measure_grains(&folder, &scene, &doc, &args.stage.frames);
     }
@@ -64,13 +63,14 @@ pub fn detail(args: &DetailArgs) -> Result<(), Failure> {
     result
 }
 
-/// How grains are made: as the scene's file says now, else as it said when it ran.
-fn doc_of(folder: &RunFolder, scene: &Scene, set: &[String]) -> Result<DetailDoc, Failure> {
-    let now = scene::load(&scene.path, set).ok();
-    match now.and_then(|scene| scene.detail) {
-        Some(doc) => Ok(doc),
-        None => scene::recorded(&folder.record(), "detail", set).map_err(Failure::Scene),
+/// The scene that ran, and the grains that are asked for, near the camera that is asked for.
+fn scene_and_wish(folder: &RunFolder, set: &[String]) -> Result<(Scene, DetailDoc), SceneError> {
+    let mut scene = folder.scene()?;
+    let doc = folder.asked(set).detail()?;
+    if doc.near.is_some() {
+        scene.render = Some(folder.asked(&[]).render()?);
     }
+    Ok((scene, doc))
 }
 
 /// Tells how evenly the grains of each frame lie; the first frame that is there is what others are compared with.
@@ -85,7 +85,7 @@ fn measure_grains(
     let first = grains.frames().map_err(Failure::input)?[..1].to_vec();
     let mut start = None;
     for frame in first.into_iter().chain(chosen(&grains, frames)?) {
-        let [base, fine] = [folder, &grains].map(|folder| read_frame(&folder.frame_path(frame)));
+        let [base, fine] = [folder, &grains].map(|folder| folder.read_frame(frame));
         let (base, fine) = (base.map_err(Failure::run)?, fine.map_err(Failure::run)?);
         let figures = measure(&scene.model, &settings, &base, &fine).map_err(Failure::run)?;
         let Some(before) = start else {

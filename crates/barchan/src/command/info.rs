@@ -2,7 +2,7 @@
 
 use super::Failure;
 use super::say::{bytes, grouped, out};
-use barchan_out::cache::{RunFolder, read_frame};
+use barchan_out::cache::RunFolder;
 use barchan_sim::scene::{PRESETS, preset_reference};
 use barchan_sim::solids::BodyPlace;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub fn info(args: &InfoArgs) -> Result<(), Failure> {
         .map(|m| m.len())
         .sum();
     if let (Some(first), Some(last)) = (frames.first(), frames.last()) {
-        let frame = read_frame(&folder.frame_path(*last)).map_err(Failure::input)?;
+        let frame = folder.read_frame(*last).map_err(Failure::input)?;
         out(&format!(
             "frames       {first} to {last}, {} on disk, {}",
             frames.len(),

@@ -6,7 +6,7 @@ use super::stats::chosen;
 use super::{Failure, FramesArg, one_of, start_threads};
 use barchan_out::cache::RunFolder;
 use barchan_out::render::{Outcome, RenderError, Stage};
-use barchan_sim::scene::{self, CameraPath, Render, Scene, View, What, parse_size};
+use barchan_sim::scene::{CameraPath, Render, Scene, View, What, parse_size};
 use glam::Vec3;
 use std::path::PathBuf;
 
@@ -111,7 +111,8 @@ impl LookArgs {
 pub fn render(args: &RenderArgs) -> Result<(), Failure> {
     start_threads(args.threads);
     let folder = RunFolder::open(&args.folder).map_err(Failure::input)?;
-    let (scene, mut settings) = scene_of(&folder, &args.set)?;
+    let scene = folder.scene().map_err(Failure::Scene)?;
+    let mut settings = folder.asked(&args.set).render().map_err(Failure::Scene)?;
     args.look.apply(&mut settings);
     settings.movie = (settings.movie || args.movie) && !args.no_movie;
     let frames = chosen(&folder, &args.frames)?;
@@ -121,16 +122,6 @@ pub fn render(args: &RenderArgs) -> Result<(), Failure> {
         Voice::Normal
     };
     make_pictures(&folder, &scene, settings, &frames, voice)
-}
-
-/// The scene that ran in `folder`, and how to draw it: as the scene's file says now, for cameras are moved after the run.
-pub fn scene_of(folder: &RunFolder, set: &[String]) -> Result<(Scene, Render), Failure> {
-    let scene = folder.scene(set).map_err(Failure::Scene)?;
-    let now = scene::load(&scene.path, set)
-        .ok()
-        .and_then(|scene| scene.render);
-    let settings = now.or_else(|| scene.render.clone()).unwrap_or_default();
-    Ok((scene, settings))
 }
 
 /// Makes pictures of `frames`, and a movie where settings say so.

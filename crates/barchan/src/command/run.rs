@@ -8,7 +8,7 @@ use super::render::make_pictures;
 use super::say::{duration, out, talk};
 use super::surface::make_surfaces;
 use super::{Failure, SceneArgs, default_folder};
-use barchan_out::cache::{CacheRecorder, Record, RunFolder};
+use barchan_out::cache::{CacheRecorder, FrameError, Record, RunFolder};
 use barchan_out::export::What;
 use barchan_sim::coupling::{Coupling, coupling};
 use barchan_sim::run::{Outcome, Run, RunError};
@@ -251,6 +251,7 @@ fn resume(
         folder.rewind_report(0).map_err(Failure::run)?;
         return Ok(None);
     }
+    check_names(folder, state.clock.frame)?;
     if !coupling.restore(&saved) {
         let message =
             "the checkpoint holds bodies that this version cannot move; add --fresh to start over";
@@ -260,6 +261,15 @@ fn resume(
         .rewind_report(state.clock.step)
         .map_err(Failure::run)?;
     Ok(Some(state))
+}
+
+/// Refuses frames up to `last` whose files have each other's names. Damage is for those who read them to tell of.
+fn check_names(folder: &RunFolder, last: u32) -> Result<(), Failure> {
+    let checks = (0..=last).filter_map(|frame| folder.frame_digest(frame).err());
+    let mut misnamed = checks.filter(|error| matches!(error, FrameError::Misnamed { .. }));
+    misnamed
+        .next()
+        .map_or(Ok(()), |error| Err(Failure::run(error)))
 }
 
 /// Frames follow from each other: a range cannot begin in the future.

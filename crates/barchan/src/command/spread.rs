@@ -8,7 +8,7 @@ use barchan_base::mesh::load_mesh;
 use barchan_out::cache::RunFolder;
 use barchan_out::spread::{Made, On, StageError, frame};
 use barchan_sim::atomic;
-use barchan_sim::scene::{self, SpreadDoc, SpreadOn};
+use barchan_sim::scene::SpreadOn;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -66,8 +66,8 @@ impl SpreadArgs {
 /// Runs `spread`.
 pub fn spread(args: &SpreadArgs) -> Result<(), Failure> {
     let folder = args.stage.open()?;
-    let doc: SpreadDoc =
-        scene::recorded(&folder.record(), "spread", &args.overrides()).map_err(Failure::Scene)?;
+    let asked = folder.asked(&args.overrides());
+    let doc = asked.spread().map_err(Failure::Scene)?;
     let frames = args.stage.chosen(&folder)?;
     let to = args
         .output
@@ -81,7 +81,7 @@ pub fn spread(args: &SpreadArgs) -> Result<(), Failure> {
         ))
     })?;
     let scene = match (&mesh, doc.on) {
-        (None, SpreadOn::Bodies) => Some(folder.scene(&[]).map_err(Failure::Scene)?),
+        (None, SpreadOn::Bodies) => Some(folder.scene().map_err(Failure::Scene)?),
         _ => None,
     };
     let on = match (&mesh, &scene) {

@@ -3,7 +3,7 @@
 use super::info::body_line;
 use super::say::{grouped, out};
 use super::{Failure, FramesArg};
-use barchan_out::cache::{Frame, RunFolder, read_frame};
+use barchan_out::cache::{Frame, RunFolder};
 use barchan_out::stats::{FrameStats, fit_pile, frame_stats};
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ pub fn stats(args: &StatsArgs) -> Result<(), Failure> {
     }
     let mut broken = Vec::new();
     for number in frames {
-        let mut frame = match read_frame(&folder.frame_path(number)) {
+        let mut frame = match folder.read_frame(number) {
             Ok(frame) => frame,
             Err(error) => {
                 // The other frames are still worth telling about.

@@ -6,7 +6,7 @@ use super::say::{grouped, out};
 use super::stage::StageArgs;
 use barchan_out::cache::RunFolder;
 use barchan_out::surface::stage::{Made, Stage};
-use barchan_sim::scene::{self, SurfaceDoc};
+use barchan_sim::scene::SurfaceDoc;
 use serde_json::json;
 
 /// Arguments of `surface`.
@@ -66,8 +66,8 @@ impl SurfaceArgs {
 /// Runs `surface`.
 pub fn surface(args: &SurfaceArgs) -> Result<(), Failure> {
     let folder = args.stage.open()?;
-    let doc =
-        scene::recorded_surface(&folder.record(), &args.overrides()?).map_err(Failure::Scene)?;
+    let asked = folder.asked(&args.overrides()?);
+    let doc = asked.surface().map_err(Failure::Scene)?;
     let frames = args.stage.chosen(&folder)?;
     let (voice, json) = (args.stage.voice(), args.stage.json);
     let mut progress = Progress::new("surface", 0, frames.len() as u32, voice, json);

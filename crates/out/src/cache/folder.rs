@@ -1,10 +1,11 @@
 //! The folder of a run: whose it is, what is in it, who may write to it.
 
+use super::frame::{self, CHECKSUM, Frame, FrameError};
 use super::toml_text;
 use barchan_base::column::ColumnSpec;
 use barchan_sim::atomic;
 use barchan_sim::checkpoint::{self, CheckpointError};
-use barchan_sim::scene::{self, Scene, SceneError};
+use barchan_sim::scene::{self, Asked, Scene, SceneError};
 use barchan_sim::state::State;
 use serde_json::{Value, json};
 use std::fs::{self, File, TryLockError};
@@ -288,6 +289,37 @@ impl RunFolder {
         self.frames_dir().join(format!("{frame:0DIGITS$}.arrow"))
     }
 
+    /// Reads frame `frame`: all who want a frame of a run ask here, so that no file is taken for another one.
+    ///
+    /// # Errors
+    /// If its file cannot be read, is damaged, or is another frame.
+    pub fn read_frame(&self, frame: u32) -> Result<Frame, FrameError> {
+        let path = self.frame_path(frame);
+        let read = frame::read_frame(&path)?;
+        frame::check_number(&path, read.meta.frame, frame)?;
+        Ok(read)
+    }
+
+    /// What the end of the file of frame `frame` says under `key`, without reading the rest.
+    ///
+    /// # Errors
+    /// If it cannot be read, or the file is another frame.
+    pub(crate) fn frame_note(&self, frame: u32, key: &str) -> Result<Option<String>, FrameError> {
+        frame::frame_note(&self.frame_path(frame), frame, key)
+    }
+
+    /// The checksum that the file of frame `frame` ends with, without reading the rest: tells one frame's content from another's.
+    ///
+    /// # Errors
+    /// If it cannot be read, has none, or is another frame.
+    pub fn frame_digest(&self, frame: u32) -> Result<String, FrameError> {
+        self.frame_note(frame, CHECKSUM)?
+            .ok_or_else(|| FrameError::Damaged {
+                path: self.frame_path(frame),
+                reason: "it has no checksum".into(),
+            })
+    }
+
     /// File of the checkpoint at `frame` and `step`.
     pub fn checkpoint_path(&self, step: u64) -> PathBuf {
         self.checkpoint_dir().join(format!("{step:012}.ckpt"))
@@ -455,23 +487,32 @@ impl RunFolder {
         there.filter(|file| file.is_file()).unwrap_or(file)
     }
 
-    /// The scene that ran here, from the final parameters in `run.toml`, with `overrides` as in [`scene::load`]. The files
-    /// it names are read again.
+    /// The scene that ran here, from the final parameters in `run.toml`: what was simulated, whatever became of the scene's file.
+    /// The files it names are read again.
     ///
     /// # Errors
     /// If there is no record, or it cannot be read as a scene any more.
-    pub fn scene(&self, overrides: &[String]) -> Result<Scene, SceneError> {
+    pub fn scene(&self) -> Result<Scene, SceneError> {
         let path = self.record_path();
         let record = self.record();
         let parameters = record.split_once("\n[parameters]");
         let parameters = parameters.and_then(|(_, rest)| rest.split_once('\n'));
         match parameters {
-            Some((_, text)) => scene::parse(text, &self.scene_file(), overrides),
+            Some((_, text)) => scene::parse(text, &self.scene_file(), &[]),
             None => Err(SceneError::whole(
                 &path.display().to_string(),
                 "there is no record of the scene that ran here",
                 "run the scene again with the same folder",
             )),
+        }
+    }
+
+    /// What stages are asked to make of the frames, with `overrides`: as the scene's file says now, for it is changed after the run.
+    pub fn asked(&self, overrides: &[String]) -> Asked {
+        Asked {
+            file: self.scene_file(),
+            record: self.record(),
+            overrides: overrides.to_vec(),
         }
     }
 
@@ -519,11 +560,53 @@ mod tests {
         drop(RunFolder::prepare(&old.join("out/run"), &record, false).unwrap());
         fs::rename(&old, &new).unwrap();
         let run = RunFolder::open(&new.join("out/run")).unwrap();
-        assert_eq!(run.scene(&[]).unwrap().identity, scene.identity);
+        assert_eq!(run.scene().unwrap().identity, scene.identity);
         // A copy of the record finds it, too.
         let deeper = run.path().join("detail");
         fs::create_dir_all(deeper.join("frames")).unwrap();
         fs::write(deeper.join("run.toml"), run.record_for(&deeper)).unwrap();
-        assert!(RunFolder::open(&deeper).unwrap().scene(&[]).is_ok());
+        assert!(RunFolder::open(&deeper).unwrap().scene().is_ok());
+    }
+    #[test]
+    fn a_frame_under_another_name_is_refused_and_what_is_no_frame_has_no_digest() {
+        let place = tempfile::tempdir().unwrap();
+        let scene = scene::parse(SCENE.split("[[body]]").next().unwrap(), "s".as_ref(), &[]);
+        let meta = frame::FrameMeta::of(&scene.unwrap(), 4);
+        let mut bytes = Vec::new();
+        frame::write_frame(
+            &mut bytes,
+            &meta,
+            &Default::default(),
+            scene::Compression::None,
+        )
+        .unwrap();
+        fs::create_dir(place.path().join("frames")).unwrap();
+        let write = |bytes: &[u8]| {
+            for frame in [3, 4] {
+                let name = format!("frames/{frame:06}.arrow");
+                fs::write(place.path().join(name), bytes).unwrap();
+            }
+        };
+        write(&bytes);
+        let run = RunFolder::open(place.path()).unwrap();
+        assert_eq!(run.read_frame(4).unwrap().meta.frame, 4);
+        assert!(run.frame_digest(4).is_ok());
+        let refused = [
+            run.read_frame(3).map(drop),
+            run.frame_digest(3).map(drop),
+            run.frame_note(3, "barchan.none").map(drop),
+        ];
+        for error in refused.map(Result::unwrap_err) {
+            let told = error.to_string();
+            assert!(
+                told.contains("000003.arrow is frame 4, not frame 3"),
+                "{told}"
+            );
+        }
+        for length in [0, 3, 9, 10, 11, 100, bytes.len() - 1] {
+            write(&bytes[..length]);
+            let error = run.frame_digest(4).unwrap_err();
+            assert!(matches!(error, FrameError::Damaged { .. }), "{length}");
+        }
     }
 }

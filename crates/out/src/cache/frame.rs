@@ -32,8 +32,12 @@ const BATCH: usize = 1 << 19;
 const MAGIC: &[u8; 6] = b"ARROW1";
 /// The longest footer that is looked for [bytes].
 const MOST_FOOTER: u64 = 1 << 22;
+/// What follows the footer: its length and the file's last word [bytes].
+const TRAILER: usize = 4 + MAGIC.len();
 /// Key of the checksum in the footer.
-const CHECKSUM: &str = "barchan.xxh3";
+pub(super) const CHECKSUM: &str = "barchan.xxh3";
+/// Key of the frame's number.
+const NUMBER: &str = "barchan.frame";
 
 /// The facts about a frame.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +85,7 @@ impl FrameMeta {
         HashMap::from(
             [
                 ("barchan.format", "1".to_owned()),
-                ("barchan.frame", self.frame.to_string()),
+                (NUMBER, self.frame.to_string()),
                 ("barchan.time", self.time.to_string()),
                 ("barchan.fps", self.fps.to_string()),
                 ("barchan.scene", self.scene.clone()),
@@ -105,7 +109,7 @@ impl FrameMeta {
             Some(Vec3::from_array(parts.try_into().ok()?))
         };
         Some(Self {
-            frame: get("barchan.frame")?.parse().ok()?,
+            frame: get(NUMBER)?.parse().ok()?,
             time: get("barchan.time")?.parse().ok()?,
             fps: get("barchan.fps")?.parse().ok()?,
             scene: get("barchan.scene")?,
@@ -151,6 +155,19 @@ pub enum FrameError {
         path: PathBuf,
         /// What is wrong.
         reason: String,
+    },
+    /// It is another frame than its name says.
+    #[error(
+        "{path} is frame {found}, not frame {expected} as its name says; give the files their own names again, or delete it and run \
+         the scene again to make it anew"
+    )]
+    Misnamed {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: u32,
+        /// What it should be.
+        expected: u32,
     },
 }
 
@@ -321,7 +338,7 @@ impl<W: Write> FrameWriter<W> {
             .write(&RecordBatch::try_new(self.schema.clone(), arrays)?)
     }
 
-    /// Ends the file with its checksum and with `notes`, keys and words that [`frame_note`] finds.
+    /// Ends the file with its checksum and with `notes`, keys and words that [`super::RunFolder::frame_note`] finds.
     pub fn finish(mut self, notes: &[(&str, &str)]) -> Result<(), ArrowError> {
         let hashing = self.writer.get_ref();
         let checksum = format!("{} {:016x}", hashing.count, hashing.hash.digest());
@@ -343,7 +360,7 @@ pub(crate) fn disk_error(error: ArrowError) -> io::Error {
     }
 }
 
-/// Reads a frame file.
+/// Reads a frame file, whatever its name; a run's are read by [`super::RunFolder::read_frame`].
 ///
 /// # Errors
 /// If it cannot be read, is damaged, or lacks a column.
@@ -358,40 +375,64 @@ pub fn read_frame(path: &Path) -> Result<Frame, FrameError> {
     })
 }
 
-/// The checksum that a frame file ends with, without reading the rest: tells one frame's content from another's.
-///
-/// # Errors
-/// If it cannot be read or has none.
-pub fn frame_digest(path: &Path) -> Result<String, FrameError> {
-    frame_note(path, CHECKSUM)?.ok_or_else(|| FrameError::Damaged {
+/// Refuses the file of frame `expected` where it is frame `found`: files can be renamed, and the time and the bodies of a frame are its own.
+pub(super) fn check_number(path: &Path, found: u32, expected: u32) -> Result<(), FrameError> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(FrameError::Misnamed {
         path: path.to_owned(),
-        reason: "it has no checksum".into(),
+        found,
+        expected,
     })
 }
 
-/// What a frame file's footer says under `key`, without reading the rest.
-///
-/// # Errors
-/// If it cannot be read.
-pub(crate) fn frame_note(path: &Path, key: &str) -> Result<Option<String>, FrameError> {
-    let io = |source| FrameError::Io {
+/// What the footer of the file of frame `number` says under `key`, without reading the rest.
+pub(super) fn frame_note(
+    path: &Path,
+    number: u32,
+    key: &str,
+) -> Result<Option<String>, FrameError> {
+    let bytes = end_of(path).map_err(|source| FrameError::Io {
         path: path.to_owned(),
         source,
+    })?;
+    let read = || -> Result<_, String> {
+        let footer = footer(&bytes)?;
+        let found = number_in(&footer).ok_or("it does not say which frame it is")?;
+        Ok((found, note(&footer, key).map(str::to_owned)))
     };
-    let mut file = File::open(path).map_err(io)?;
-    let size = file.metadata().map_err(io)?.len();
-    // Footers have some kilobytes: a line for each batch and column.
-    let tail = size.min(MOST_FOOTER);
-    file.seek(SeekFrom::Start(size - tail)).map_err(io)?;
-    let mut bytes = Vec::new();
-    file.take(tail).read_to_end(&mut bytes).map_err(io)?;
-    match footer(&bytes) {
-        Ok(footer) => Ok(note(&footer, key).map(str::to_owned)),
-        Err(reason) => Err(FrameError::Damaged {
-            path: path.to_owned(),
-            reason,
-        }),
-    }
+    let (found, words) = read().map_err(|reason| FrameError::Damaged {
+        path: path.to_owned(),
+        reason,
+    })?;
+    check_number(path, found, number)?;
+    Ok(words)
+}
+
+/// The footer of a file and what follows it, as far as there is such a thing.
+fn end_of(path: &Path) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let last = |length: u64| -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        (&file).seek(SeekFrom::Start(size.saturating_sub(length)))?;
+        (&file).take(length).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let trailer = last(TRAILER as u64)?;
+    let length = trailer
+        .first_chunk()
+        .map(|length| i32::from_le_bytes(*length));
+    let length = length.and_then(|length| u64::try_from(length).ok());
+    last(TRAILER as u64 + length.unwrap_or(0).min(MOST_FOOTER))
+}
+
+/// Which frame a file is, as its footer repeats it.
+fn number_in(footer: &arrow_ipc::Footer<'_>) -> Option<u32> {
+    let pairs = footer.schema()?.custom_metadata()?;
+    let pair = pairs.iter().find(|pair| pair.key() == Some(NUMBER))?;
+    pair.value()?.parse().ok()
 }
 
 pub(super) fn parse_frame(bytes: Vec<u8>) -> Result<Frame, String> {
@@ -433,7 +474,7 @@ fn footer(bytes: &[u8]) -> Result<arrow_ipc::Footer<'_>, String> {
     if bytes.len() < 20 || !bytes.ends_with(MAGIC) {
         return Err("it is not a whole Arrow file".into());
     }
-    let trailer = bytes.len() - 10;
+    let trailer = bytes.len() - TRAILER;
     let length = i32::from_le_bytes(bytes[trailer..trailer + 4].try_into().expect("four bytes"));
     let start = usize::try_from(length)
         .ok()

@@ -5,7 +5,7 @@ mod profile;
 
 pub use page::page;
 
-use crate::cache::{FrameError, RunFolder, read_frame};
+use crate::cache::{FrameError, RunFolder};
 use crate::plot::{Mark, Plot, Series};
 use crate::render::{Picture, RenderError, Stage, draw_text, share_view, text_width};
 use crate::stats::{FrameStats, fit_pile, frame_stats};
@@ -118,7 +118,7 @@ fn profiles(
     let mut last = Vec::new();
     for (number, side) in sides.iter().enumerate() {
         let frame = matching(sides, number)?.last().copied().unwrap_or(0);
-        let frame = read_frame(&side.run.frame_path(frame));
+        let frame = side.run.read_frame(frame);
         last.push(frame.map_err(|error| trouble.push(format!("{}: {error}", side.name))));
     }
     let read: Vec<_> = sides
@@ -135,7 +135,7 @@ fn profiles(
 }
 
 fn figures_of(run: &RunFolder, frame: u32) -> Result<FrameStats, FrameError> {
-    let frame = read_frame(&run.frame_path(frame))?;
+    let frame = run.read_frame(frame)?;
     let mut stats = frame_stats(&frame);
     stats.pile = fit_pile(&frame);
     Ok(stats)

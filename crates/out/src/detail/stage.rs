@@ -7,7 +7,7 @@ use super::settings::{Settings, Storage};
 use super::walls::Walls;
 use crate::cache::{
     FrameError, FrameMeta, FrameWriter, Grains, ORIENTATION, RunFolder, SEED, disk_error,
-    frame_digest, frame_note, read_frame, round_grains, write_compact,
+    round_grains, write_compact,
 };
 use barchan_base::column::ColumnSpec;
 use barchan_sim::atomic;
@@ -213,19 +213,21 @@ impl<'a> Stage<'a> {
             return Ok(None);
         };
         let base = self.base(before)?;
-        let path = self.to.frame_path(before);
-        let kept = read_frame(&path)?;
+        let kept = self.to.read_frame(before)?;
         let grains = restored(
             &self.settings,
             (&base.particles, &base.order),
             kept.particles,
         )
-        .map_err(|reason| FrameError::Damaged { path, reason })?;
+        .map_err(|reason| FrameError::Damaged {
+            path: self.to.frame_path(before),
+            reason,
+        })?;
         Ok(Some((first, grains, base)))
     }
 
     fn base(&self, frame: u32) -> Result<Base, DetailError> {
-        let read = read_frame(&self.run.frame_path(frame))?;
+        let read = self.run.read_frame(frame)?;
         let order = by_id(&read.particles, frame, self.settings.per_particle)?;
         Ok(Base {
             meta: read.meta,
@@ -319,7 +321,7 @@ impl<'a> Stage<'a> {
 
     /// Where the grains that are there for `frame` were sampled; `None` where there are none, or made from something else.
     fn first_of(&mut self, frame: u32) -> Option<u32> {
-        let note = frame_note(&self.to.frame_path(frame), STAMP).ok()??;
+        let note = self.to.frame_note(frame, STAMP).ok()??;
         let (first, hash) = note.split_once(' ')?;
         let first = first.parse().ok().filter(|first| *first <= frame)?;
         let stamp = self.stamp(first, frame).ok()?;
@@ -345,7 +347,7 @@ impl<'a> Stage<'a> {
         while at <= frame {
             let mut hash = Xxh3::new();
             hash.update(&stamp.to_le_bytes());
-            hash.update(frame_digest(&self.run.frame_path(at))?.as_bytes());
+            hash.update(self.run.frame_digest(at)?.as_bytes());
             stamp = hash.digest();
             self.stamps.insert((first, at), stamp);
             at += 1;

@@ -160,7 +160,7 @@ pub fn export(job: &Job<'_>, mut told: impl FnMut(u32)) -> Result<Exported, Expo
 /// The shapes of the run's grains, by material, where they are asked for.
 fn shapes_of(job: &Job<'_>) -> Result<Vec<Arc<GrainShape>>, SceneError> {
     match job.what {
-        What::Grains => Ok(job.run.scene(&[])?.model.shapes),
+        What::Grains => Ok(job.run.scene()?.model.shapes),
         What::Particles | What::Mesh => Ok(Vec::new()),
     }
 }

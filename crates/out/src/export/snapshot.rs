@@ -1,7 +1,7 @@
 //! What a file is made of: one frame's particles or its surface, checked once for all writers.
 
 use super::{ExportError, What};
-use crate::cache::{FrameMeta, RunFolder, read_frame};
+use crate::cache::{FrameMeta, RunFolder};
 use crate::geometry::{Column, Geometry, one_line};
 use crate::surface::SurfaceMesh;
 use barchan_sim::grain::{GrainShape, balls_of};
@@ -29,7 +29,7 @@ impl Snapshot {
         number: u32,
         what: What,
     ) -> Result<(Self, Option<String>), ExportError> {
-        let frame = read_frame(&run.frame_path(number))?;
+        let frame = run.read_frame(number)?;
         let (meta, mut particles) = (frame.meta, frame.particles);
         if what == What::Mesh {
             let mesh = super::read_mesh(run, number)?;

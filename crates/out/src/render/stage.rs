@@ -7,7 +7,7 @@ use super::paint::Scale;
 use super::picture::Picture;
 use super::studio::{Shot, Studio, Subject, automatic};
 use super::survey::{Survey, survey};
-use crate::cache::{RunFolder, read_frame};
+use crate::cache::RunFolder;
 use crate::surface::SurfaceMesh;
 use crate::surface::format::read_ply;
 use barchan_sim::grain::balls_of;
@@ -145,6 +145,8 @@ impl<'a> Stage<'a> {
         );
         hash.update(settings.as_bytes());
         hash.update(&self.identity.to_le_bytes());
+        // A file that is another frame has no stamp, so that no picture of it is kept.
+        self.run.frame_digest(number).ok()?;
         hash.update(&end_of(&self.run.frame_path(number))?);
         if let Some(mesh) = self.mesh_path(number) {
             hash.update(&barchan_base::mesh::read_file(&mesh).ok()?);
@@ -175,7 +177,7 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// If the frame or its surface cannot be read, or the camera stands inside a body.
     pub fn shoot(&self, number: u32) -> Result<Shot, RenderError> {
-        let mut frame = read_frame(&self.run.frame_path(number))?;
+        let mut frame = self.run.read_frame(number)?;
         if let Some(cut) = &self.studio.settings.cut {
             let kept = |point: &Vec3| !cut.hides(*point);
             let keep: Vec<bool> = frame.particles.position.iter().map(kept).collect();

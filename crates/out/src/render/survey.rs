@@ -4,7 +4,7 @@ use super::bodies::Placed;
 use super::framing::central_bounds;
 use super::paint::{Scale, ends};
 use super::{RenderError, columns};
-use crate::cache::{RunFolder, read_frame};
+use crate::cache::RunFolder;
 use barchan_base::Bounds;
 use barchan_sim::state::Particles;
 use glam::Vec3;
@@ -42,7 +42,7 @@ pub fn survey(
     let (mut points, mut numbers) = (Vec::new(), Vec::new());
     for frame in chosen {
         // A damaged frame is told of when its picture is due.
-        let Ok(frame) = read_frame(&run.frame_path(frame)) else {
+        let Ok(frame) = run.read_frame(frame) else {
             continue;
         };
         let particles = &frame.particles;

@@ -5,9 +5,7 @@ use super::build::{Points, SurfaceError, build};
 use super::format::{self, About};
 use super::mesh::SurfaceMesh;
 use super::settings::Settings;
-use crate::cache::{
-    FolderError, Frame, FrameError, FrameMeta, RunFolder, frame_digest, read_frame,
-};
+use crate::cache::{FolderError, Frame, FrameError, FrameMeta, RunFolder};
 use crate::geometry::vtk::collection;
 use barchan_sim::atomic;
 use barchan_sim::scene::{self, MeshFormat, SurfaceDoc};
@@ -174,7 +172,7 @@ impl<'a> Stage<'a> {
         let mut digest = String::new();
         let (first, _, second) = source.around(moment);
         for frame in [Some(first), second].into_iter().flatten() {
-            digest += &frame_digest(&self.folder.frame_path(frame))?;
+            digest += &self.folder.frame_digest(frame)?;
         }
         Ok(Target {
             is_frame: number == 0,
@@ -284,7 +282,7 @@ impl<'a> Source<'a> {
 
     fn need(&mut self, frame: u32) -> Result<(), FrameError> {
         if !self.read.contains_key(&frame) {
-            let read = read_frame(&self.folder.frame_path(frame))?;
+            let read = self.folder.read_frame(frame)?;
             self.read.insert(frame, read);
         }
         Ok(())
@@ -357,7 +355,7 @@ fn has_stamp(path: &Path, stamp: &str) -> bool {
 mod tests {
     use super::*;
     use crate::cache::write_frame;
-    use barchan_sim::scene::Compression;
+    use barchan_sim::scene::{Asked, Compression};
 
     /// A run of frames with one particle each, at the place of the frame's number and without a velocity.
     fn run(place: &Path, frames: u32) -> RunFolder {
@@ -388,8 +386,11 @@ mod tests {
     fn the_collection_keeps_what_an_earlier_call_made() {
         let place = tempfile::tempdir().expect("a folder");
         let folder = run(place.path(), 3);
-        let doc = scene::recorded_surface("[parameters.surface]\nformats = [\"vtk\"]\n", &[])
-            .expect("settings");
+        let doc = Asked {
+            record: "[parameters.surface]\nformats = [\"vtk\"]\n".into(),
+            ..Asked::default()
+        };
+        let doc = doc.surface().expect("settings");
         let stage = Stage::new(&folder, &doc);
         for frame in [0, 1, 2] {
             stage.frame(frame).expect("a surface");

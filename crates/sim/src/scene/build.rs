@@ -386,7 +386,7 @@ pub fn build(doc: &SceneDoc, path: &Path, problems: &mut Problems) -> Option<Sce
         .update(deciding(&parameters).to_string().as_bytes());
     let model = builder.model(doc, materials)?;
     let render = match &doc.render {
-        Some(render) => Some(builder.render(render)?),
+        Some(render) => Some(super::render::render(render, builder.problems)?),
         None => None,
     };
     Some(Scene {

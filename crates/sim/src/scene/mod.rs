@@ -1,5 +1,6 @@
 //! The scene file: read with every problem's place, checked, and turned into an immutable [`Scene`] in SI units.
 
+mod asked;
 mod bodies;
 mod build;
 mod builder;
@@ -18,6 +19,7 @@ mod render;
 mod repose;
 mod shapes;
 
+pub use asked::{Asked, recorded_colors, recorded_fps};
 pub use by_method::{ByMethod, load_by};
 pub use caution::cautions;
 pub use document::{
@@ -31,13 +33,11 @@ pub use reference::{preset_reference, reference};
 pub use render::{CameraPath, Cut, Render, Sun, View, What, parse_size};
 
 use crate::model::Model;
-use document::{MaterialDoc, SceneDoc};
+use document::SceneDoc;
 use node::Node;
 use problem::{Problems, Source};
-use quantity::{Frequency, Positive, Quantity};
 use read::{Defs, Read};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// A scene, checked and complete.
@@ -267,84 +267,6 @@ fn read_tree(source: &Source, overrides: &[String], problems: &mut Problems) -> 
     Some(root)
 }
 
-/// A table of the scene as a run's record, `run.toml`, repeats it, with `overrides` applied, each written
-/// `table.key=value`; the table's defaults where the record does not have it.
-///
-/// # Errors
-/// Every problem found, with its place.
-pub fn recorded<T: Read>(record: &str, table: &str, overrides: &[String]) -> Result<T, SceneError> {
-    recorded_checked(record, table, overrides, |_, _| {})
-}
-
-/// How a run's surface is made: [`recorded`], with the rules between its keys.
-///
-/// # Errors
-/// As [`recorded`].
-pub fn recorded_surface(record: &str, overrides: &[String]) -> Result<SurfaceDoc, SceneError> {
-    recorded_checked(record, "surface", overrides, build::check_surface)
-}
-
-fn recorded_checked<T: Read>(
-    record: &str,
-    table: &str,
-    overrides: &[String],
-    check: impl FnOnce(&T, &mut Problems),
-) -> Result<T, SceneError> {
-    let source = Source {
-        name: "run.toml".into(),
-        text: record.to_owned(),
-        overrides: overrides.join("\n"),
-    };
-    let mut problems = Problems::default();
-    let value = read_recorded(&source, table, overrides, &mut problems);
-    if let Some(value) = &value {
-        check(value, &mut problems);
-    }
-    value
-        .filter(|_| problems.is_empty())
-        .ok_or_else(|| SceneError::new(&source, problems))
-}
-
-fn read_recorded<T: Read>(
-    source: &Source,
-    table: &str,
-    overrides: &[String],
-    problems: &mut Problems,
-) -> Option<T> {
-    let root = match node::parse(&source.text, 0) {
-        Ok(root) => root,
-        Err(problem) => return problems.none(problem),
-    };
-    // A record without parameters is one of a scene with nothing but defaults.
-    let mut parameters = root.find("parameters").cloned().unwrap_or(node::empty());
-    let mut offset = source.text.len();
-    for text in overrides {
-        node::apply_override(&mut parameters, text, offset, problems);
-        offset += text.len() + 1;
-    }
-    match parameters.find(table) {
-        Some(node) => T::read(node, table, problems),
-        None => T::missing(),
-    }
-}
-
-/// Frames a second that a run's record repeats; the scene file's default if it does not.
-pub fn recorded_fps(record: &str) -> f64 {
-    let fps: Result<Quantity<Frequency, Positive>, _> = recorded(record, "fps", &[]);
-    fps.map_or(24.0, |fps| fps.si)
-}
-
-/// Linear colours of the materials that a run's record repeats, by name.
-pub fn recorded_colors(record: &str) -> BTreeMap<String, [f32; 3]> {
-    let materials: BTreeMap<String, MaterialDoc> =
-        recorded(record, "materials", &[]).unwrap_or_default();
-    let color = |doc: &MaterialDoc| build::preset(doc).map(build::color).unwrap_or([0.5; 3]);
-    materials
-        .iter()
-        .map(|(name, doc)| (name.clone(), color(doc)))
-        .collect()
-}
-
 /// The JSON Schema of scene files, for editors.
 pub fn schema() -> Value {
     let mut defs = Defs::default();
@@ -443,23 +365,12 @@ shape = { sphere = { radius = 0.5 } }
     }
 
     #[test]
-    fn a_surface_has_sane_defaults_and_comes_back_from_the_record() {
+    fn a_surface_has_sane_defaults() {
         assert!(scene(MINIMAL, &[]).unwrap().surface.is_none());
         let plain = scene(&format!("{MINIMAL}[surface]\n"), &[]).unwrap();
         assert_eq!(plain.identity, scene(MINIMAL, &[]).unwrap().identity);
         let doc = plain.surface.unwrap();
         assert_eq!((doc.style, doc.smoothing.0), (SurfaceStyle::ZhuBridson, 2));
-        let record = "[parameters]\nsurface = { style = \"sph\", cell = 0.25, smoothing = 4 }";
-        let changed = ["surface.smoothing=5".to_owned()];
-        let doc: SurfaceDoc = recorded(record, "surface", &changed).unwrap();
-        assert_eq!((doc.style, doc.smoothing.0), (SurfaceStyle::Sph, 5));
-        let doc: SurfaceDoc = recorded("", "surface", &[]).unwrap();
-        assert_eq!(doc.style, SurfaceStyle::ZhuBridson);
-        assert!(recorded::<SurfaceDoc>("[parameters", "surface", &[]).is_err());
-        let wrong = ["surface.stile=sph".to_owned()];
-        assert!(recorded::<SurfaceDoc>(record, "surface", &wrong).is_err());
-        let colors = recorded_colors("[parameters]\nmaterials = { a = { preset = \"dry-sand\" } }");
-        assert!(colors["a"][0] > colors["a"][2], "sand is not blue");
         for (change, reason) in [
             ("surface.smoothing=9", "at most 8"),
             ("surface.style=blobs", "blobby"),

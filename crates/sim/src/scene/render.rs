@@ -1,7 +1,6 @@
 //! Pictures: the `[render]` table, and what it means.
 
-use super::builder::Builder;
-use super::problem::Problem;
+use super::problem::{Problem, Problems};
 use super::quantity::{
     Acute, Angle, Length, NotNegative, Positive, Quantity, Ratio, Time, Triple, UpToStraight,
 };
@@ -247,107 +246,105 @@ pub fn parse_size(text: &str) -> Result<[u32; 2], String> {
     }
 }
 
-impl Builder<'_> {
-    /// What `[render]` means.
-    pub fn render(&mut self, doc: &RenderDoc) -> Option<Render> {
-        let size = match parse_size(&doc.size.value) {
-            Ok(size) => size,
-            Err(message) => {
-                return self.none(Problem::new(doc.size.span.clone(), message));
-            }
-        };
-        if doc.samples.0 > MOST_SAMPLES {
-            let message = format!("\"render.samples\" must be at most {MOST_SAMPLES}");
-            return self.none(Problem::new(doc.span.clone(), message));
+/// What `[render]` means.
+pub fn render(doc: &RenderDoc, problems: &mut Problems) -> Option<Render> {
+    let size = match parse_size(&doc.size.value) {
+        Ok(size) => size,
+        Err(message) => {
+            return problems.none(Problem::new(doc.size.span.clone(), message));
         }
-        if let Some(range) = doc
-            .range
-            .as_ref()
-            .filter(|range| range.from.si >= range.to.si)
-        {
-            let message = "\"render.range\" must have \"from\" below \"to\"";
-            return self.none(Problem::new(range.span.clone(), message));
-        }
-        let camera = match &doc.camera {
-            Some(camera) => Some(self.camera(camera)?),
-            None => None,
-        };
-        let cut = match &doc.cut {
-            Some(cut) => Some(self.cut(cut)?),
-            None => None,
-        };
-        Some(Render {
-            size,
-            samples: doc.samples.0 as u32,
-            what: doc.what,
-            color: doc.color.as_ref().map(|color| color.value.clone()),
-            range: doc.range.as_ref().map(|range| [range.from.si, range.to.si]),
-            grain_scale: doc.grain_scale.si as f32,
-            cut,
-            camera,
-            sun: Sun {
-                elevation: doc.sun.elevation.si as f32,
-                azimuth: doc.sun.azimuth.as_ref().map(|azimuth| azimuth.si as f32),
-                size: doc.sun.size.si as f32,
-                strength: doc.sun.strength.si as f32,
-            },
-            sky: doc.sky.si as f32,
-            exposure: doc.exposure.si as f32,
-            movie: doc.movie,
-        })
+    };
+    if doc.samples.0 > MOST_SAMPLES {
+        let message = format!("\"render.samples\" must be at most {MOST_SAMPLES}");
+        return problems.none(Problem::new(doc.span.clone(), message));
     }
+    if let Some(range) = doc
+        .range
+        .as_ref()
+        .filter(|range| range.from.si >= range.to.si)
+    {
+        let message = "\"render.range\" must have \"from\" below \"to\"";
+        return problems.none(Problem::new(range.span.clone(), message));
+    }
+    let camera = match &doc.camera {
+        Some(camera) => Some(path(camera, problems)?),
+        None => None,
+    };
+    let cut = match &doc.cut {
+        Some(cut) => Some(plane(cut, problems)?),
+        None => None,
+    };
+    Some(Render {
+        size,
+        samples: doc.samples.0 as u32,
+        what: doc.what,
+        color: doc.color.as_ref().map(|color| color.value.clone()),
+        range: doc.range.as_ref().map(|range| [range.from.si, range.to.si]),
+        grain_scale: doc.grain_scale.si as f32,
+        cut,
+        camera,
+        sun: Sun {
+            elevation: doc.sun.elevation.si as f32,
+            azimuth: doc.sun.azimuth.as_ref().map(|azimuth| azimuth.si as f32),
+            size: doc.sun.size.si as f32,
+            strength: doc.sun.strength.si as f32,
+        },
+        sky: doc.sky.si as f32,
+        exposure: doc.exposure.si as f32,
+        movie: doc.movie,
+    })
+}
 
-    fn cut(&mut self, doc: &CutDoc) -> Option<Cut> {
-        let Some(normal) = doc.normal.vec3().try_normalize() else {
-            let message = "\"render.cut.normal\" must point somewhere";
-            return self.none(Problem::new(doc.span.clone(), message));
-        };
-        Some(Cut {
-            at: doc.at.vec3(),
-            normal,
-        })
-    }
+fn plane(doc: &CutDoc, problems: &mut Problems) -> Option<Cut> {
+    let Some(normal) = doc.normal.vec3().try_normalize() else {
+        let message = "\"render.cut.normal\" must point somewhere";
+        return problems.none(Problem::new(doc.span.clone(), message));
+    };
+    Some(Cut {
+        at: doc.at.vec3(),
+        normal,
+    })
+}
 
-    fn camera(&mut self, doc: &CameraDoc) -> Option<CameraPath> {
-        let focal = doc.focal.si as f32;
-        let first = View {
-            at: doc.at.vec3(),
-            look_at: doc.look_at.vec3(),
-            focal,
-        };
-        let mut keys: Vec<(f64, View)> = doc
-            .keyframes
-            .iter()
-            .map(|key| {
-                let view = View {
-                    at: key.at.vec3(),
-                    look_at: key.look_at.vec3(),
-                    focal: key.focal.as_ref().map_or(focal, |focal| focal.si as f32),
-                };
-                (key.time.si, view)
-            })
-            .collect();
-        if let Some(late) = (1..keys.len()).find(|i| keys[*i].0 <= keys[i - 1].0) {
-            let message = format!(
-                "a keyframe must be later than the one before it ({} s)",
-                keys[late - 1].0
-            );
-            return self.none(Problem::new(doc.keyframes[late].time.span.clone(), message));
-        }
-        if keys.is_empty() {
-            keys.push((0.0, first));
-        }
-        if keys
-            .iter()
-            .any(|(_, view)| view.at.distance(view.look_at) == 0.0)
-        {
-            let problem = Problem::new(doc.span.clone(), "the camera stands where it looks");
-            return self.none(problem.help("move \"at\" away from \"look_at\""));
-        }
-        Some(CameraPath {
-            keys,
-            aperture: doc.aperture.si as f32,
-            focus: doc.focus.as_ref().map(|focus| focus.si as f32),
+fn path(doc: &CameraDoc, problems: &mut Problems) -> Option<CameraPath> {
+    let focal = doc.focal.si as f32;
+    let first = View {
+        at: doc.at.vec3(),
+        look_at: doc.look_at.vec3(),
+        focal,
+    };
+    let mut keys: Vec<(f64, View)> = doc
+        .keyframes
+        .iter()
+        .map(|key| {
+            let view = View {
+                at: key.at.vec3(),
+                look_at: key.look_at.vec3(),
+                focal: key.focal.as_ref().map_or(focal, |focal| focal.si as f32),
+            };
+            (key.time.si, view)
         })
+        .collect();
+    if let Some(late) = (1..keys.len()).find(|i| keys[*i].0 <= keys[i - 1].0) {
+        let message = format!(
+            "a keyframe must be later than the one before it ({} s)",
+            keys[late - 1].0
+        );
+        return problems.none(Problem::new(doc.keyframes[late].time.span.clone(), message));
     }
+    if keys.is_empty() {
+        keys.push((0.0, first));
+    }
+    if keys
+        .iter()
+        .any(|(_, view)| view.at.distance(view.look_at) == 0.0)
+    {
+        let problem = Problem::new(doc.span.clone(), "the camera stands where it looks");
+        return problems.none(problem.help("move \"at\" away from \"look_at\""));
+    }
+    Some(CameraPath {
+        keys,
+        aperture: doc.aperture.si as f32,
+        focus: doc.focus.as_ref().map(|focus| focus.si as f32),
+    })
 }
