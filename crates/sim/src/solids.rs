@@ -3,6 +3,7 @@
 mod deformation;
 
 use crate::body::{Body, Form, SequenceError};
+use crate::coupling::Impulse;
 use crate::model::Model;
 use barchan_base::shape::{Shape, Touch};
 use barchan_base::{Bounds, Pose};
@@ -89,6 +90,18 @@ impl Inertia {
         let (loaded, give) = self.give;
         let along = direction.dot(loaded).max(0.0);
         free * (1.0 - (1.0 - give) * along * along)
+    }
+
+    /// Changes of the velocity of its centre [m/s] and of its turning [rad/s] by `impulse`. Where other bodies held the last load, they
+    /// hold this one.
+    pub fn answer(&self, impulse: &Impulse) -> (Vec3, Vec3) {
+        let (loaded, give) = self.give;
+        let linear = impulse.linear.as_vec3();
+        let held = loaded * ((1.0 - give) * linear.dot(loaded).max(0.0));
+        (
+            (linear - held) * self.inverse_mass,
+            self.inverse_inertia * impulse.angular.as_vec3(),
+        )
     }
 }
 

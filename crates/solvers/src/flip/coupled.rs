@@ -16,6 +16,7 @@
 //! by a capped momentum, of where the last two lead. Stresses are kept from step to step: at rest they are already
 //! the answer, and that is what static friction is.
 
+use super::answer::Answer;
 use super::boundary::Boundary;
 use super::field::Field;
 use super::lanes::{BlockSetup, Group, LANES};
@@ -51,6 +52,8 @@ pub(super) struct Coupled {
     groups: Vec<Group>,
     /// Where each colour begins in `groups`.
     colors: [usize; 9],
+    /// The bodies that move by force.
+    pub answer: Answer,
 }
 
 /// How a solve went.
@@ -84,6 +87,7 @@ impl Coupled {
             previous.clear();
             previous.resize(field.grid.cells(), 0.0);
         }
+        self.answer.join(field, &mut self.groups);
         let faces = SharedFaces {
             grid: &field.grid,
             halo: &Halo::<1>::new(),
@@ -113,6 +117,7 @@ impl Coupled {
         let mut solved = Solved::default();
         while solved.sweeps < most {
             self.leap(faces, momentum);
+            self.answer.follow(&mut self.groups, momentum);
             let backward = solved.sweeps % 2 == 1;
             let progress = self.sweep(faces, (momentum, still), backward);
             solved.sweeps += 1;

@@ -277,8 +277,9 @@ pub(super) struct WallWork {
     pub normal: Vec3,
     pub friction: f32,
     pub velocity: Vec3,
-    /// Normal push that the cell's centre does not see: half the cell's weight and impact.
+    /// Normal push that the cell's centre does not see: half the cell's weight and impact; and half the cell that has them.
     pub extra: f32,
+    pub half: f32,
     /// Weights of the lower and upper face in the cell's velocity, by axis.
     pub weights: [[f32; 2]; 3],
     pub step: f32,
@@ -363,6 +364,12 @@ impl WallLanes {
         self.extra.as_mut_array()[lane] = wall.extra;
         self.step.as_mut_array()[lane] = wall.step;
         self.stiffness.as_mut_array()[lane] = 1.0 / wall.step;
+    }
+
+    /// The lanes that have a wall, and which of the group's pieces it is.
+    pub fn pieces(&self) -> impl Iterator<Item = (usize, usize)> {
+        let all = self.pieces.iter().enumerate();
+        all.filter_map(|(lane, piece)| Some((lane, (*piece)?)))
     }
 
     /// What the walls do to the material along their normals, under the stresses of their cells.
@@ -481,13 +488,24 @@ impl Group {
     /// Notes the forces that the solve has found with the pieces of wall.
     pub fn note_wall_forces(&mut self) {
         for lanes in &self.wall_lanes {
-            for (lane, piece) in lanes.pieces.iter().enumerate() {
-                if let Some(piece) = piece {
-                    let [x, y, z] = lanes.force.map(|force| force.as_array()[lane]);
-                    self.walls[*piece].force = Vec3::new(x, y, z);
-                }
+            for (lane, piece) in lanes.pieces() {
+                let force = lanes.force.map(|force| force.as_array()[lane]);
+                self.walls[piece].force = Vec3::from_array(force);
             }
         }
+    }
+
+    /// Lets a piece of wall, named by its place side by side with others, its lane and its number, move by `drift` faster than it set out to.
+    pub fn move_wall(&mut self, (place, lane, piece): (usize, usize, usize), drift: Vec3) {
+        let (wall, lanes) = (&self.walls[piece], &mut self.wall_lanes[place]);
+        let velocity = wall.velocity + drift;
+        let before = lanes.velocity.map(|velocity| velocity.as_array()[lane]);
+        for (axis, to) in lanes.velocity.iter_mut().enumerate() {
+            to.as_mut_array()[lane] = velocity[axis];
+        }
+        lanes.extra.as_mut_array()[lane] = wall.extra + wall.half * drift.dot(wall.normal);
+        let inflow = wall.area.dot(velocity - Vec3::from_array(before));
+        self.laws[lanes.local].gap.as_mut_array()[lane] -= inflow;
     }
 
     fn add(&mut self, lane: usize, setup: BlockSetup) {

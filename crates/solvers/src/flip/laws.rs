@@ -14,7 +14,7 @@ use glam::{Mat3, Vec3};
 /// A cell filled by less than this inside the material may still close.
 const CLOSING_FILL: f32 = 0.9;
 /// Part of the full correction that a visit takes: with momentum, the full one overshoots.
-const RELAX: f32 = 0.7;
+pub(super) const RELAX: f32 = 0.7;
 /// Flow slower than this part of what gravity gives in a step does not turn the direction of friction.
 const SLOW: f32 = 0.02;
 /// Friction is turned in full up to so much spin over shear.
@@ -320,7 +320,7 @@ impl Setup<'_> {
             };
             arrival[axis] += self.field.before[axis][beside];
         }
-        let fill = self.field.fill[wall.cell as usize].min(1.0);
+        let half = 0.5 * self.field.fill[wall.cell as usize].min(1.0) * size;
         let closing = -(arrival + self.step.pull).dot(normal);
         WallWork {
             lane: 0,
@@ -330,7 +330,8 @@ impl Setup<'_> {
             normal,
             friction: wall.friction.min(self.tangent(wall.cell as usize)),
             velocity: wall.velocity,
-            extra: 0.5 * fill * closing * size,
+            extra: half * closing,
+            half,
             weights,
             step: RELAX / stiff.max(1e-6),
             force: memory.wall_force(&self.field.grid, wall),

@@ -5,6 +5,7 @@
 //! alone; granular material by the coupled solve of `coupled`, or as the authors did in `zhu_bridson`.
 
 mod advance;
+mod answer;
 mod boundary;
 mod carried;
 mod coupled;
@@ -555,8 +556,9 @@ impl Flip {
         self.coupled.lay_out(field, |block| {
             laws::block_setup(field, boundary, &memory, &step, block)
         });
-        let solved = self.coupled.solve(&mut self.field, &step);
         let unit = self.cell_mass(model);
+        self.coupled.answer.begin(&state.solids, impulses, unit);
+        let solved = self.coupled.solve(&mut self.field, &step);
         self.coupled
             .push_bodies(impulses, (&self.field, unit), &self.stopped);
         self.pressure.clear();

@@ -23,17 +23,15 @@ impl Answer {
         some.then_some(Self { bodies })
     }
 
-    /// What `impulses` do to the bodies' velocities. Where other bodies held the last load, they hold this one.
+    /// What `impulses` do to the bodies' velocities.
     pub fn update(&self, impulses: Impulses, drifts: &mut Vec<Drift>) {
         drifts.clear();
         let sums = impulses.into_sums();
         drifts.extend(self.bodies.iter().zip(sums).map(|(body, sum)| {
-            let (loaded, give) = body.give;
-            let linear = sum.linear.as_vec3();
-            let held = loaded * ((1.0 - give) * linear.dot(loaded).max(0.0));
+            let (linear, angular) = body.answer(&sum);
             Drift {
-                linear: ((linear - held) * body.inverse_mass).into(),
-                angular: (body.inverse_inertia * sum.angular.as_vec3()).into(),
+                linear: linear.into(),
+                angular: angular.into(),
                 centre: body.center.into(),
             }
         }));
