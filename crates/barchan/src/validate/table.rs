@@ -651,12 +651,13 @@ pub const CASES: &[Case] = &[
         name: "vortex",
         needs: Skill::Water,
         ratio: "",
+        // What PIC loses is in proportion to the cell.
         fast: &[Sweep {
-            across: &[40.0],
+            across: &[24.0],
             ..ONE
         }],
         full: &[Sweep {
-            across: &[40.0, 80.0],
+            across: &[24.0, 48.0],
             ..ONE
         }],
         measure: water::vortex,

@@ -2,7 +2,7 @@
 
 use super::super::lab::{G, Lab};
 use super::super::profile::Profile;
-use super::super::scene_text::{MIRROR, SceneText, block, cylinder, intersection};
+use super::super::scene_text::{SceneText, block, cylinder, intersection};
 use super::super::trial::{Check, Curve, Outcome, Trial, Trouble};
 use super::finding;
 
@@ -10,8 +10,10 @@ use super::finding;
 const RADIUS: f64 = 0.12;
 /// Time from the release to where it is measured, over √(h / g), and the same for a height of one radius added.
 const LASTS: f64 = 6.0;
-/// Thickness of a channel, in spacings.
-const THICK: f64 = 8.0;
+/// From the middle of the channel to its wall, in widths of the column: the experiment's is 20 cm wide, its columns 9 cm (Crosta et al. 2009).
+const HALF_CHANNEL: f64 = 1.1;
+/// Friction of the channel's smooth walls: of sand on glass, some 22°.
+const WALL_FRICTION: f64 = 0.4;
 
 /// Run-out over the radius of a cylinder of aspect ratio `a` (Lube et al. 2004).
 fn cylinder_reach(a: f64) -> f64 {
@@ -52,6 +54,7 @@ impl Fallen {
         let setting = &trial.setting;
         let d = RADIUS / setting.across;
         let height = setting.ratio * RADIUS;
+        let across = HALF_CHANNEL * RADIUS;
         let text = SceneText::new(trial, d)
             .seed(seed)
             .sand(setting.angle)
@@ -61,16 +64,16 @@ impl Fallen {
             let quarter = block([0.0; 3], [RADIUS, height, RADIUS]);
             text.quarter().fill(&intersection(&[whole, quarter]))
         } else {
-            text.slice(THICK * d)
-                .wall([1.0, 0.0, 0.0], [0.0; 3], MIRROR)
-                .fill(&block([0.0; 3], [RADIUS, height, THICK * d]))
+            text.quarter()
+                .wall([0.0, 0.0, -1.0], [0.0, 0.0, across], WALL_FRICTION)
+                .fill(&block([0.0; 3], [RADIUS, height, across]))
         };
         let mut lab = Lab::new(trial, &text)?;
         lab.until(LASTS * ((height / G).sqrt() + (RADIUS / G).sqrt()))?;
         let profile = if is_round(trial) {
             Profile::of_quarter(&lab, d)
         } else {
-            Profile::of_slice(&lab, d, THICK * d)
+            Profile::of_slice(&lab, d, across)
         };
         Ok(Self {
             // The edge: where less than half of a layer of particles is left.

@@ -147,8 +147,8 @@ const WALL_FRICTION: f64 = 0.4;
 /// The body that is its floor.
 const FLOOR: usize = 0;
 
-/// How far the floor gives way, over the spacing; how long it does before the pressure is read [s], and while it is [s].
-const GIVES_WAY: f64 = 0.1;
+/// How far the floor gives way, over the radius; how long it does before the pressure is read [s], and while it is [s].
+const GIVES_WAY: f64 = 1.0 / 60.0;
 const SINKS: f64 = 0.3;
 const READ: f64 = 0.2;
 
@@ -183,8 +183,8 @@ pub fn silo(trial: &Trial) -> Result<Outcome, Trouble> {
     let filled = rain + (2.0 * top / G).sqrt() + 0.3;
     let text = SceneText::new(trial, d).seed(1).sand(setting.angle);
     // What rained down has hardly slid along the wall, and single grains spring back and are held down by it. Where the floor
-    // gives way by part of a spacing, the wall bears what it can (Vanel & Clément 1999).
-    let text = text.table(&sinking_floor(filled, GIVES_WAY * d));
+    // gives way, the wall bears what it can (Vanel & Clément 1999).
+    let text = text.table(&sinking_floor(filled, GIVES_WAY * SILO));
     let text = text.quarter().body(&wall, WALL_FRICTION).table(&format!(
         "[[emit]]\nmaterial = \"m\"\nshape = {nozzle}\nrate = {}\nuntil = {rain}",
         area * height / rain

@@ -163,7 +163,7 @@ pub fn volume(trial: &Trial) -> Result<Outcome, Trouble> {
 }
 
 /// Turns of the vortex's middle, and how fast it turns [rad/s].
-const TURNS: f64 = 3.0;
+const TURNS: f64 = 6.0;
 const SPIN: f64 = 10.0;
 
 /// A vortex without gravity, by FLIP and by PIC: how much more energy FLIP keeps.
