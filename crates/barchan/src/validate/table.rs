@@ -248,7 +248,7 @@ pub const CASES: &[Case] = &[
             released("cylinder", AS_PARTICLES, &[0.5], &[40.0]),
             released("cylinder", AS_PARTICLES, &[0.9], &[28.0]),
             released("cylinder", AS_PARTICLES, &[3.0], &[16.0]),
-            released("channel", AS_PARTICLES, &[1.0, 3.0], &[18.0]),
+            released("channel", AS_PARTICLES, &[1.0, 3.0], &[16.0]),
             released("cylinder", AS_GRAINS, &[0.5, 0.9], &[24.0]),
             released("cylinder", AS_GRAINS, &[3.0], &[20.0]),
             released("channel", AS_GRAINS, &[1.0, 3.0], &[24.0]),
